@@ -1,0 +1,1 @@
+//! The tests, one chapter a file, in reading order.
