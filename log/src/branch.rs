@@ -40,6 +40,8 @@ pub struct Tip {
     pub link: Hash,
     /// The latest claim.
     pub epoch: Epoch,
+    /// Activations taken up to its last event.
+    pub taken: u64,
 }
 
 /// Which branch owns which offsets of a line of history: the branch asked for last, the root first.

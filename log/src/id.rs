@@ -302,6 +302,14 @@ hex_id! {
     LogId, 16
 }
 
+impl Hash {
+    /// The BLAKE3 hash of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Hash(*blake3::hash(bytes).as_bytes())
+    }
+}
+
 /// Hexadecimal digits on the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Hex<const DIGITS: usize>([u8; DIGITS]);

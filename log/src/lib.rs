@@ -13,12 +13,17 @@ mod block;
 mod branch;
 mod chain;
 mod change;
+mod claims;
 mod derive;
 mod encode;
 mod error;
 mod event;
 mod id;
 mod log;
+mod memory;
+mod read;
+mod tables;
+mod tail;
 mod value;
 
 pub use crate::batch::Batch;
@@ -33,6 +38,9 @@ pub use crate::id::{
     BatchId, BranchId, BranchName, Epoch, EventId, Hash, Head, Hex, LogId, Offset, Time,
 };
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
+pub use crate::memory::MemoryLog;
+pub use crate::read::{Events, find_batch, read, read_all, read_one, verify};
+pub use crate::tail::tail;
 pub use crate::value::{
     BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, ValueRef, ValueWriter,
     parse_object,
