@@ -56,6 +56,10 @@ fn name_the_fault(text: &str, error: &serde_json::Error) -> EventError {
     if message.contains(DEEP) || message.contains("recursion limit") {
         return EventError::TooDeep { at, limit: DEPTH_MAX };
     }
+    if message.contains("surrogate") || message.contains("end of hex escape") {
+        let message = format!("{at}: a \\u escape that is half of a surrogate pair is no text");
+        return EventError::Json { message };
+    }
     EventError::Json { message }
 }
 
@@ -189,8 +193,10 @@ mod tests {
         refused(r#"{"a":NaN}"#, "NaN is not a JSON number");
         refused(r#"{"a":-Infinity}"#, "infinity is not a JSON number");
         refused(r#"{"a":1,"a":2}"#, "the key `a` stands twice; keep one of them");
-        let lone = parse_object(r#"{"a":"\ud800"}"#).map_err(|error| error.to_string());
-        assert!(lone.is_err_and(|error| error.contains("lone")), "a lone surrogate is refused");
+        for lone in [r#"{"a":"\ud800"}"#, r#"{"a":"\ud800x"}"#, r#"{"a":"\udc00\ud800"}"#] {
+            let error = parse_object(lone).expect_err("it is refused").to_string();
+            assert!(error.contains("half of a surrogate pair"), "{error}");
+        }
     }
 
     #[test]
