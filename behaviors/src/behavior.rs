@@ -1,0 +1,54 @@
+//! A behavior: when it fires, and what it then proposes.
+
+use serde_json::Value;
+
+use crate::error::{MetadataError, ReactError};
+use crate::metadata::Metadata;
+use crate::proposal::Proposals;
+use crate::view::Firing;
+
+/// When it fires, and what it then proposes. Pure: the same firing, the same proposals.
+pub trait Behavior: Send + Sync {
+    /// What it says about itself. Never changes.
+    fn metadata(&self) -> &Metadata;
+
+    /// Proposes what should follow.
+    ///
+    /// # Errors
+    /// The reaction failed; what it proposed so far does not count.
+    fn react(&self, firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError>;
+}
+
+/// A reaction written in Rust.
+pub type Reaction = fn(&Firing<'_>, &mut Proposals<'_>) -> Result<(), ReactError>;
+
+/// A behavior made of its metadata and a function.
+#[derive(Clone, Debug)]
+pub struct RustBehavior {
+    metadata: Metadata,
+    reaction: Reaction,
+}
+
+impl RustBehavior {
+    /// A behavior with these fields of `Metadata`, as JSON, and this reaction.
+    ///
+    /// # Errors
+    /// The metadata cannot be used.
+    pub fn new(metadata: &Value, reaction: Reaction) -> Result<Self, MetadataError> {
+        let Some(fields) = metadata.as_object() else {
+            let what = format!("metadata is an object, found {metadata}");
+            return Err(MetadataError { at: "a Rust behavior".to_owned(), what });
+        };
+        Ok(RustBehavior { metadata: Metadata::from_json(fields, "a Rust behavior")?, reaction })
+    }
+}
+
+impl Behavior for RustBehavior {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn react(&self, firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError> {
+        (self.reaction)(firing, out)
+    }
+}

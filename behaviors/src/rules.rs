@@ -1,0 +1,187 @@
+//! What a proposal may not say: what only the runtime says, and what its behavior did not declare.
+
+use log::Change;
+
+use crate::metadata::Metadata;
+use crate::proposal::{Proposal, made_by};
+use crate::view::Firing;
+
+const RUNTIME_KINDS: [&str; 6] =
+    ["behavior.", "effect.", "attempt.", "flock.", "branch.", "grant."];
+
+/// Whether only the runtime may emit events of this kind.
+#[must_use]
+pub fn is_runtime_kind(kind: &str) -> bool {
+    RUNTIME_KINDS.iter().any(|prefix| kind.starts_with(prefix))
+}
+
+/// Whether only the runtime may create or change elements of this type.
+#[must_use]
+pub fn is_runtime_type(type_name: &str) -> bool {
+    type_name.starts_with('_')
+}
+
+/// The rules for one proposal of one firing.
+pub(crate) struct Rules<'r> {
+    pub(crate) metadata: &'r Metadata,
+    pub(crate) firing: &'r Firing<'r>,
+    /// The proposals before it, and it itself last.
+    pub(crate) proposals: &'r [Proposal],
+}
+
+impl Rules<'_> {
+    /// Checks the kind of the last proposal.
+    pub(crate) fn check_kind(&self) -> Result<(), String> {
+        let kind = self.last().kind.as_str();
+        if kind.is_empty() {
+            return Err("an event has a kind, such as `trip.opened`".to_owned());
+        }
+        if is_runtime_kind(kind) {
+            return Err(format!(
+                "`{kind}` is written by the runtime only, so that nobody can forge it; \
+                 emit an event of a kind of your own"
+            ));
+        }
+        let emits = self.metadata.emits.as_ref();
+        if emits.is_some_and(|emits| !emits.iter().any(|pattern| pattern.fits(kind))) {
+            let name = &self.metadata.name;
+            return Err(format!(
+                "{name} does not declare that it emits `{kind}`; add \"{kind}\" to its `emits`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks one change of the last proposal.
+    pub(crate) fn check_change(&self, index: usize) -> Result<(), String> {
+        let change = &self.last().changes[index];
+        self.check_references(change, index)?;
+        match change {
+            Change::Create { id, type_name, .. } | Change::Link { id, type_name, .. } => {
+                id.as_ref().map_or(Ok(()), |id| check_chosen_id(id))?;
+                self.check_write(type_name, None)
+            }
+            Change::Ensure { id, type_name, .. } => {
+                check_chosen_id(id)?;
+                self.check_write(type_name, None)
+            }
+            Change::EnsureLink { type_name, .. } => self.check_write(type_name, None),
+            Change::Write { id, properties, .. } => {
+                let mut names = properties.keys().map(String::as_str);
+                names.try_for_each(|name| self.check_touch(id, Some(name)))
+            }
+            Change::Unset { id, names } => {
+                names.iter().try_for_each(|name| self.check_touch(id, Some(name)))
+            }
+            Change::Remove { id } => self.check_touch(id, None),
+        }
+    }
+
+    fn last(&self) -> &Proposal {
+        self.proposals.last().expect("there is a proposal to check")
+    }
+
+    /// Checks a write to an element that is there already.
+    fn check_touch(&self, id: &str, property: Option<&str>) -> Result<(), String> {
+        match self.type_of(id) {
+            Some(type_name) => self.check_write(type_name, property),
+            // Without `writes` nothing is restricted, and the runtime refuses its own types.
+            None if self.metadata.writes.is_none() => Ok(()),
+            None => Err(format!(
+                "`{id}` is written, but its type is not known here: neither the match nor a read \
+                 binds it; bind it, or drop `writes` from {}",
+                self.metadata.name
+            )),
+        }
+    }
+
+    fn check_write(&self, type_name: &str, property: Option<&str>) -> Result<(), String> {
+        if is_runtime_type(type_name) {
+            return Err(format!(
+                "elements of type `{type_name}` are written by the runtime only; \
+                 a type of your own does not begin with `_`"
+            ));
+        }
+        let Some(writes) = &self.metadata.writes else { return Ok(()) };
+        let declared = |entry: &String| match (entry.split_once('.'), property) {
+            (None, None) => entry == type_name,
+            (Some((of, name)), Some(property)) => {
+                of == type_name && (name == property || name == "*")
+            }
+            _ => false,
+        };
+        if writes.iter().any(declared) {
+            return Ok(());
+        }
+        let entry = property.map_or(type_name.to_owned(), |name| format!("{type_name}.{name}"));
+        let name = &self.metadata.name;
+        Err(format!(
+            "{name} does not declare that it writes `{entry}`; add \"{entry}\" to its `writes`"
+        ))
+    }
+
+    /// The type of what an id names, as far as the firing and its proposals tell.
+    fn type_of(&self, id: &str) -> Option<&str> {
+        let made = made_by(id).and_then(|(i, j)| self.proposals.get(i)?.changes.get(j));
+        let chosen = || {
+            let changes = self.proposals.iter().flat_map(|proposal| &proposal.changes);
+            changes.into_iter().find(|change| chosen_id(change) == Some(id))
+        };
+        match made {
+            Some(change) => made_type(change),
+            None => self.firing.type_of(id).or_else(|| made_type(chosen()?)),
+        }
+    }
+
+    /// Refuses a reference to what is not made yet.
+    fn check_references(&self, change: &Change, index: usize) -> Result<(), String> {
+        let own = self.proposals.len() - 1;
+        let ids: [Option<&str>; 2] = match change {
+            Change::Link { from, to, .. } | Change::EnsureLink { from, to, .. } => {
+                [Some(from), Some(to)]
+            }
+            Change::Write { id, .. } | Change::Unset { id, .. } | Change::Remove { id } => {
+                [Some(id), None]
+            }
+            Change::Create { .. } | Change::Ensure { .. } => [None, None],
+        };
+        for id in ids.into_iter().flatten() {
+            let Some((i, j)) = made_by(id) else { continue };
+            let stands = self.proposals.get(i).is_some_and(|proposal| j < proposal.changes.len());
+            if !stands || (i, j) >= (own, index) {
+                return Err(format!("`{id}` names what is not made yet; put what makes it before"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn made_type(change: &Change) -> Option<&str> {
+    match change {
+        Change::Create { type_name, .. }
+        | Change::Ensure { type_name, .. }
+        | Change::Link { type_name, .. }
+        | Change::EnsureLink { type_name, .. } => Some(type_name),
+        _ => None,
+    }
+}
+
+fn chosen_id(change: &Change) -> Option<&str> {
+    match change {
+        Change::Create { id, .. } | Change::Link { id, .. } => id.as_deref(),
+        Change::Ensure { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+fn check_chosen_id(id: &str) -> Result<(), String> {
+    if id.is_empty() {
+        return Err("a chosen id is not empty; leave it out to get a derived one".to_owned());
+    }
+    if id.contains('#') {
+        return Err(format!(
+            "`{id}` cannot be chosen as an id: `#` marks the ids that are derived"
+        ));
+    }
+    Ok(())
+}
