@@ -14,6 +14,7 @@ mod diff;
 mod fold;
 mod graph;
 mod json;
+mod pattern;
 mod refusal;
 mod schema;
 mod snapshot;
@@ -24,6 +25,10 @@ mod world;
 pub use crate::delta::{Delta, Operation, Written};
 pub use crate::diff::{Difference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
+pub use crate::pattern::{
+    Aspect, DeltaRows, Env, Exhausted, Kind, Pattern, PatternError, Row, Steps, Types, Variable,
+    Watch,
+};
 pub use crate::refusal::Refusal;
 pub use crate::schema::SCHEMA_DECLARED;
 pub use crate::snapshot::{SNAPSHOT_VERSION, SnapshotError};
