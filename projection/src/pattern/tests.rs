@@ -1,0 +1,3 @@
+//! Tests of the pattern language and of matching.
+
+mod reading;
