@@ -122,6 +122,8 @@ pub enum AppendError {
         "the outcome of batch {batch} is unknown: {what}; open the log again and look the batch up"
     )]
     Unknown { batch: BatchId, what: String },
+    #[error("the engine that runs the branch refused the events: {what}")]
+    Refused { what: String },
     #[error(transparent)]
     Log(#[from] LogError),
 }

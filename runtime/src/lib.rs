@@ -1,1 +1,16 @@
-//! Empty so far.
+//! Making it happen: the engine that folds, matches, fires and appends, and the commands around it.
+//!
+//! 1. A run is a function of its log: kill it anywhere, start it again, and the log is the same.
+//! 2. Durable before visible: readers see what the disk holds.
+//! 3. Idle is idle: at rest nothing is due, nothing is written and nothing is asked of the processor.
+
+mod engine;
+//mod flock;
+mod kinds;
+
+pub use crate::engine::{
+    Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
+    Schedule, Start, Step, refire, start_branch,
+};
+//pub use crate::flock::{Flock, FlockError, Overrides, Report, Source, Synced, start, sync};
+pub use crate::kinds::check_outside_kind;

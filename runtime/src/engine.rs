@@ -1,0 +1,315 @@
+//! The engine: apply an event, match, take the next activation, fire, append, until nothing is due.
+//!
+//! One engine owns one branch. Its state is a fold of the log, so a crash anywhere loses nothing and
+//! repeats nothing: what was quiet after the last event is fired again on reopening, which is
+//! harmless, because reactions are pure. The engine names no behavior, agent, tool or policy.
+
+mod activation;
+mod agenda;
+mod bounds;
+mod error;
+mod evaluate;
+mod fire;
+mod library;
+mod obey;
+mod outside;
+mod refire;
+mod resolve;
+mod rounds;
+mod settings;
+mod state;
+mod subscription;
+mod wave;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use behaviors::{ReactError, Reply};
+use log::{BranchId, Claim, Head, Log};
+use projection::{Graph, Pattern, Steps};
+use serde_json::{Map, Value};
+use smol_str::SmolStr;
+
+pub use bounds::Reached;
+pub use error::{EngineError, FoldError};
+pub use library::Library;
+pub use outside::{Start, start_branch};
+pub use refire::{Divergence, Refired, refire};
+pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
+
+use self::evaluate::evaluate;
+use self::fire::{Staged, fire};
+use self::state::State;
+use self::wave::Wave;
+
+/// The engine of one branch.
+#[derive(Debug)]
+pub struct Engine {
+    log: Arc<dyn Log>,
+    branch: BranchId,
+    claim: Claim,
+    library: Library,
+    state: State,
+    wave: Wave,
+    /// Reactions of the round that were run ahead, in the order of what is left of it.
+    ahead: VecDeque<Result<Reply, ReactError>>,
+    threads: usize,
+    printed: Vec<String>,
+    print: bool,
+}
+
+/// What one step did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An activation was taken; it emitted so many events.
+    Fired(usize),
+    /// Nothing is due.
+    Rest,
+    /// A bound was reached; what is due stays due.
+    Stopped(Reached),
+}
+
+impl Engine {
+    /// Claims a branch and folds its log. `owner` says who runs it, for others who try to.
+    ///
+    /// # Errors
+    /// Another engine runs the branch, the log is damaged, or the code of a loaded behavior is not in
+    /// `library`.
+    pub fn open(
+        log: Arc<dyn Log>,
+        branch: BranchId,
+        library: Library,
+        owner: &str,
+    ) -> Result<Engine, EngineError> {
+        let claim = log.claim(branch, owner)?;
+        let state = fold_branch(&*log, branch, Head::of_count(u64::MAX))?;
+        let tip = log.branch(branch)?.tip;
+        assert_eq!(tip.head, state.head, "nobody else writes a claimed branch");
+        let wave = Wave::new(Arc::clone(&log), branch, claim.epoch, &tip);
+        let mut engine = Engine {
+            log,
+            branch,
+            claim,
+            library,
+            state,
+            wave,
+            ahead: VecDeque::new(),
+            threads: 1,
+            printed: Vec::new(),
+            print: false,
+        };
+        let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
+        loaded.iter().try_for_each(|subscription| engine.library.require(subscription))?;
+        Ok(engine)
+    }
+
+    /// Evaluates rounds on so many threads. The log is the same for any number.
+    pub fn set_threads(&mut self, threads: usize) {
+        assert!(threads > 0, "a round needs a thread");
+        self.threads = threads;
+    }
+
+    /// Makes waves of so many events. The log is the same for any number.
+    pub fn set_wave(&mut self, events: usize) {
+        self.wave.limit(events);
+    }
+
+    /// Whether what reactions print is kept for `take_printed`.
+    pub fn keep_printed(&mut self) {
+        self.print = true;
+    }
+
+    /// What reactions printed since the last call. It is no part of the log.
+    pub fn take_printed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.printed)
+    }
+
+    /// The world as the engine sees it, which may be ahead of what is durable.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.state.graph
+    }
+
+    /// How far the branch reaches as the engine sees it.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.state.head
+    }
+
+    /// Activations taken off the agenda so far.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.state.taken
+    }
+
+    /// How many activations wait, due or not.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.state.agenda.len() + self.state.round.left.len() + self.state.round.refused.len()
+    }
+
+    /// The branch it runs.
+    #[must_use]
+    pub fn branch(&self) -> BranchId {
+        self.branch
+    }
+
+    /// The log it writes.
+    #[must_use]
+    pub fn log(&self) -> &Arc<dyn Log> {
+        &self.log
+    }
+
+    /// The payload of `flock.started`, with the changes since.
+    #[must_use]
+    pub fn started(&self) -> &Map<String, Value> {
+        &self.state.settings.whole
+    }
+
+    /// The loaded behaviors, by name, each with its path.
+    #[must_use]
+    pub fn loaded_behaviors(&self) -> Vec<(SmolStr, String)> {
+        let loaded = self.state.subscriptions.iter();
+        loaded.map(|subscription| (subscription.name.clone(), subscription.path())).collect()
+    }
+
+    /// The payload of the event that loaded a behavior.
+    #[must_use]
+    pub fn loaded_payload(&self, name: &str) -> Option<Map<String, Value>> {
+        let subscription = self.state.subscriptions.get(name)?;
+        Some(subscription.loaded.payload().to_json())
+    }
+
+    /// Whether a match of `pattern` stands.
+    #[must_use]
+    pub fn holds(&self, pattern: &Pattern) -> bool {
+        let steps = Steps::up_to(u64::MAX);
+        let rows = pattern.matches(&self.state.graph, &[], &self.state.env(None), &steps);
+        rows.is_ok_and(|rows| !rows.is_empty())
+    }
+
+    /// Takes the next activation, fires it and lands what it emits.
+    ///
+    /// # Errors
+    /// The log refused or failed. What is durable stays; open the branch again.
+    pub fn step(&mut self) -> Result<Step, EngineError> {
+        self.announce_suspensions()?;
+        if !self.in_round() {
+            self.take_offers()?;
+        }
+        let Some(reached) = self.state.next_bound() else { return Ok(Step::Rest) };
+        if let Some(reached) = reached {
+            self.announce_bound(&reached)?;
+            return Ok(Step::Stopped(reached));
+        }
+        if self.state.take().is_none() {
+            return Ok(Step::Rest);
+        }
+        let reaction = self.reaction();
+        let proposals = reaction.map(|reply| {
+            if self.print {
+                self.printed.extend(reply.printed);
+            }
+            reply.proposals
+        });
+        let staged = fire(&mut self.state, &self.wave, proposals)?;
+        let emitted = staged.len();
+        self.land(staged)?;
+        Ok(Step::Fired(emitted))
+    }
+
+    /// Lands the events of one firing, or one event from outside.
+    fn land(&mut self, staged: Vec<Staged>) -> Result<(), EngineError> {
+        for Staged { event, blobs, delta } in staged {
+            let delta = match delta {
+                Some(delta) => delta,
+                None => self.state.graph.apply(&event).expect("a staged event was tried before"),
+            };
+            self.state.applied(&event, &delta)?;
+            self.wave.push(event, blobs);
+        }
+        self.wave.firing_ended()?;
+        Ok(())
+    }
+
+    /// The reaction of the activation just taken. At the start of a round all of its reactions are
+    /// run, on all threads: they see the same world, whoever lands first.
+    fn reaction(&mut self) -> Result<Reply, ReactError> {
+        let activation = self.state.last.as_ref().expect("an activation was just taken");
+        if !self.state.round.is_open() {
+            self.ahead.clear();
+            return evaluate(&self.state, activation, &self.library);
+        }
+        if self.ahead.is_empty() {
+            self.ahead = self.run_round();
+        }
+        self.ahead.pop_front().expect("every activation of a round was run")
+    }
+
+    fn run_round(&self) -> VecDeque<Result<Reply, ReactError>> {
+        let last = self.state.last.iter();
+        let all: Vec<_> = last.chain(&self.state.round.left).collect();
+        let run = |activation| evaluate(&self.state, activation, &self.library);
+        let share = all.len().div_ceil(self.threads);
+        if self.threads == 1 || share < 8 {
+            return all.into_iter().map(run).collect();
+        }
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = all
+                .chunks(share)
+                .map(|part| scope.spawn(move || part.iter().copied().map(run).collect::<Vec<_>>()))
+                .collect();
+            let done = parts.into_iter().map(|part| part.join().expect("a reaction does not panic"));
+            done.flatten().collect()
+        })
+    }
+
+    /// Whether a round has begun and is not over.
+    #[must_use]
+    pub fn in_round(&self) -> bool {
+        !self.state.round.left.is_empty() || !self.state.round.refused.is_empty()
+    }
+
+    /// Makes everything durable that has landed.
+    ///
+    /// # Errors
+    /// The log refused or failed.
+    pub fn commit(&mut self) -> Result<Head, EngineError> {
+        Ok(self.wave.commit()?)
+    }
+
+    /// Runs until nothing is due or a bound is reached, and makes all of it durable. `each` is asked
+    /// after every step whether to go on; stopping writes nothing.
+    ///
+    /// # Errors
+    /// The log refused or failed.
+    pub fn run(&mut self, mut each: impl FnMut(&mut Engine) -> bool) -> Result<Step, EngineError> {
+        loop {
+            let step = self.step()?;
+            let on = matches!(step, Step::Fired(_)) && each(self);
+            if !on {
+                self.commit()?;
+                return Ok(step);
+            }
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.log.release(self.branch, self.claim.epoch);
+    }
+}
+
+/// Folds a branch up to `until`.
+pub(crate) fn fold_branch(
+    log: &dyn Log,
+    branch: BranchId,
+    until: Head,
+) -> Result<State, FoldError> {
+    let mut state = State::default();
+    for event in log::read(log, branch, log::Offset::ZERO..until.next())? {
+        state.fold(&event?)?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,88 @@
+//! An activation: a behavior that is due on one event and one match, and its place in the order.
+
+use std::sync::Arc;
+
+use log::{Bound, Derivation, Event, Offset};
+use projection::{Born, Row};
+use smol_str::SmolStr;
+
+/// A behavior that was woken and waits to fire.
+#[derive(Clone, Debug)]
+pub(crate) struct Activation {
+    /// The behavior's name.
+    pub(crate) behavior: SmolStr,
+    /// Its place among the behaviors that one event wakes.
+    pub(crate) order: i64,
+    /// Its cause: the event that woke it.
+    pub(crate) event: Event,
+    /// The match; empty for a behavior without a pattern.
+    pub(crate) row: Row,
+    /// The offset that the branch has to reach before it is due.
+    pub(crate) at: Offset,
+    /// Its place under the schedule `random`.
+    pub(crate) ticket: u64,
+    /// How long the chain of causes is that led to it.
+    pub(crate) depth: u64,
+    /// How often it was refused as conflicting.
+    pub(crate) refused: u64,
+    /// The elements of a match that vanished, as they were.
+    pub(crate) carried: Option<Arc<Vec<Carried>>>,
+}
+
+/// An element as it was before it vanished.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Carried {
+    pub(crate) id: SmolStr,
+    pub(crate) type_name: SmolStr,
+    pub(crate) version: u64,
+    pub(crate) ends: Option<(SmolStr, SmolStr)>,
+    /// The properties in canonical form.
+    pub(crate) properties: Vec<u8>,
+}
+
+/// Where an activation stands in the canonical order: when it is due, then its behavior, then the
+/// creation of its match, then its cause.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    at: Offset,
+    order: i64,
+    behavior: SmolStr,
+    row: Vec<Born>,
+    cause: Offset,
+}
+
+impl Place {
+    pub(crate) fn at(&self) -> Offset {
+        self.at
+    }
+
+    pub(crate) fn behavior(&self) -> &SmolStr {
+        &self.behavior
+    }
+}
+
+impl Activation {
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            at: self.at,
+            order: self.order,
+            behavior: self.behavior.clone(),
+            row: self.row.order.clone(),
+            cause: self.event.offset(),
+        }
+    }
+
+    /// The beginning of the derivation of whatever this firing says.
+    pub(crate) fn derivation(&self) -> Derivation {
+        let label = Derivation::new().id(&self.event.id()).text(&self.behavior);
+        label.list(|list| derive_row(list, &self.row.bound))
+    }
+}
+
+/// Adds the elements of a match to a derivation.
+fn derive_row(list: Derivation, row: &[Bound]) -> Derivation {
+    row.iter().fold(list, |list, bound| match bound {
+        Bound::Element(id) => list.text(id),
+        Bound::Path(ids) => list.list(|path| ids.iter().fold(path, |path, id| path.text(id))),
+    })
+}

@@ -1,0 +1,124 @@
+//! What is due, and what will be: the activations that wait, each found by its place, its ticket or
+//! its match.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use log::{Bound, Head, Offset};
+use smol_str::SmolStr;
+
+use super::activation::{Activation, Place};
+
+/// The activations that wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agenda {
+    waiting: BTreeMap<Place, Activation>,
+    /// Under `random`, the tickets of what is due.
+    tickets: BTreeSet<(u64, Place)>,
+    /// Under `random`, what is not due yet.
+    unripe: BTreeSet<Place>,
+    by_ticket: bool,
+    /// The activations of each match of each behavior with a pattern. Looked up only.
+    by_row: HashMap<(SmolStr, Vec<Bound>), Vec<Place>>,
+}
+
+impl Agenda {
+    /// From now on the least ticket is taken first.
+    pub(crate) fn order_by_ticket(&mut self) {
+        assert!(self.waiting.is_empty(), "the schedule is known before anything waits");
+        self.by_ticket = true;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// All that waits, in canonical order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Activation> {
+        self.waiting.values()
+    }
+
+    pub(crate) fn insert(&mut self, activation: Activation) {
+        let place = activation.place();
+        if self.by_ticket {
+            self.unripe.insert(place.clone());
+        }
+        if !activation.row.bound.is_empty() {
+            let key = (activation.behavior.clone(), activation.row.bound.clone());
+            self.by_row.entry(key).or_default().push(place.clone());
+        }
+        let before = self.waiting.insert(place, activation);
+        assert!(before.is_none(), "one activation stands at a place");
+    }
+
+    /// The activation that the schedule takes next, if one is due on a branch that ends at `head`.
+    pub(crate) fn next(&mut self, head: Head) -> Option<Activation> {
+        let place = self.next_place(head)?;
+        self.remove(&place)
+    }
+
+    /// What `next` would give.
+    pub(crate) fn peek(&mut self, head: Head) -> Option<&Activation> {
+        let place = self.next_place(head)?;
+        self.waiting.get(&place)
+    }
+
+    fn next_place(&mut self, head: Head) -> Option<Place> {
+        let last = head.last()?;
+        if !self.by_ticket {
+            return self.waiting.first_key_value().map(|(place, _)| place).filter(due(last)).cloned();
+        }
+        while let Some(place) = self.unripe.first().filter(due(last)).cloned() {
+            self.unripe.remove(&place);
+            self.tickets.insert((self.waiting[&place].ticket, place));
+        }
+        self.tickets.first().map(|(_, place)| place.clone())
+    }
+
+    /// Takes out all that is due, in canonical order.
+    pub(crate) fn take_due(&mut self, head: Head) -> Vec<Activation> {
+        let Some(last) = head.last() else { return Vec::new() };
+        let places: Vec<Place> = self.waiting.keys().take_while(due(last)).cloned().collect();
+        places.iter().filter_map(|place| self.remove(place)).collect()
+    }
+
+    /// Withdraws what waits on a match of a behavior; tells how many did.
+    pub(crate) fn withdraw(&mut self, behavior: &SmolStr, row: &[Bound]) -> usize {
+        let key = (behavior.clone(), row.to_vec());
+        let places = self.by_row.get(&key).cloned().unwrap_or_default();
+        places.iter().filter_map(|place| self.remove(place)).count()
+    }
+
+    /// Withdraws all that waits of a behavior; gives it back.
+    pub(crate) fn withdraw_all(&mut self, behavior: &SmolStr) -> Vec<Activation> {
+        let of = |place: &&Place| place.behavior() == behavior;
+        let places: Vec<Place> = self.waiting.keys().filter(of).cloned().collect();
+        places.iter().filter_map(|place| self.remove(place)).collect()
+    }
+
+    /// What waits of one behavior, in canonical order.
+    pub(crate) fn of<'a>(&'a self, behavior: &'a str) -> impl Iterator<Item = &'a Activation> {
+        self.waiting.values().filter(move |waiting| waiting.behavior == behavior)
+    }
+
+    fn remove(&mut self, place: &Place) -> Option<Activation> {
+        let activation = self.waiting.remove(place)?;
+        if self.by_ticket {
+            self.unripe.remove(place);
+            self.tickets.remove(&(activation.ticket, place.clone()));
+        }
+        if !activation.row.bound.is_empty() {
+            let key = (activation.behavior.clone(), activation.row.bound.clone());
+            let places = self.by_row.get_mut(&key).expect("every match that waits is listed");
+            places.retain(|other| other != place);
+            if places.is_empty() {
+                self.by_row.remove(&key);
+            }
+        }
+        Some(activation)
+    }
+}
+
+/// Whether a place is due on a branch whose last event stands at `last`.
+fn due(last: Offset) -> impl Fn(&&Place) -> bool {
+    move |place| place.at() <= last
+}

@@ -1,0 +1,196 @@
+//! Running a reaction: binding what it declared to read, and handing back what it proposes. Pure.
+
+use std::borrow::Cow;
+
+use behaviors::{Binding, ElementView, Firing, Proposals, Read, ReactError, Reply, Stream};
+use log::{Bound, MapRef};
+use projection::{Delta, Graph, Row, Steps, World};
+use smol_str::SmolStr;
+
+use super::activation::{Activation, Carried};
+use super::library::Library;
+use super::state::State;
+use super::subscription::{Bindings, Subscription};
+
+/// How many steps of matching the reads of one firing may cost.
+const READ_STEPS_MAX: u64 = 1_000_000;
+
+/// What an activation proposes on the world it may see.
+pub(crate) fn evaluate(
+    state: &State,
+    activation: &Activation,
+    library: &Library,
+) -> Result<Reply, ReactError> {
+    let subscription = state.subscriptions.get(&activation.behavior);
+    let subscription = subscription.expect("what fires is loaded");
+    let loaded = library.get(&activation.behavior, &subscription.hash);
+    let loaded = loaded.expect("the code of what is loaded was found when the log was opened");
+    let world = state.round.base.as_ref().unwrap_or(&state.graph);
+    let seen = Seen { world, activation, subscription };
+    let env = state.env(Some(&activation.event));
+    let rows = seen.read_rows(&env)?;
+    let firing = Firing {
+        event: (&activation.event).into(),
+        bound: seen.bound(),
+        reads: rows.iter().map(|rows| seen.read(rows)).collect(),
+        settings: Cow::Borrowed(&state.settings.values),
+        rand: Stream::of_firing(
+            state.settings.seed,
+            activation.event.id(),
+            &activation.behavior,
+            &activation.row.bound[..],
+        ),
+        now: activation.event.time(),
+    };
+    let behavior = loaded.behavior();
+    let mut out = Proposals::new(behavior.metadata(), &firing);
+    behavior.react(&firing, &mut out)?;
+    out.finish()
+}
+
+/// The rows of one declared read.
+struct ReadRows<'s> {
+    name: &'s str,
+    pattern: &'s Bindings,
+    rows: Vec<Row>,
+    /// Where in a row the variables stand that the match does not bind.
+    free: Vec<usize>,
+}
+
+/// What one firing may see.
+struct Seen<'s> {
+    world: &'s Graph,
+    activation: &'s Activation,
+    subscription: &'s Subscription,
+}
+
+impl<'s> Seen<'s> {
+    fn bound(&self) -> Vec<(&'s str, Binding<'s>)> {
+        let Some(pattern) = &self.subscription.pattern else { return Vec::new() };
+        let row = pattern.variables.iter().zip(&self.activation.row.bound);
+        row.filter_map(|(variable, bound)| Some((variable.name.as_deref()?, self.binding(bound))))
+            .collect()
+    }
+
+    fn binding(&self, bound: &'s Bound) -> Binding<'s> {
+        match bound {
+            Bound::Element(id) => self.element(id).map_or(Binding::Null, Binding::Element),
+            Bound::Path(ids) => {
+                Binding::Path(ids.iter().filter_map(|id| self.element(id)).collect())
+            }
+        }
+    }
+
+    /// An element as it was before it vanished, or as it is in the world of the firing.
+    fn element(&self, id: &str) -> Option<ElementView<'s>> {
+        let carried = self.activation.carried.as_ref();
+        if let Some(carried) = carried.and_then(|all| all.iter().find(|one| one.id == id)) {
+            return Some(carried.view());
+        }
+        view(self.world, id)
+    }
+
+    /// The ids that the match binds, by the variable's name.
+    fn given(&self) -> Vec<(&'s str, &'s str)> {
+        let Some(pattern) = &self.subscription.pattern else { return Vec::new() };
+        let row = pattern.variables.iter().zip(&self.activation.row.bound);
+        row.filter_map(|(variable, bound)| match (&variable.name, bound) {
+            (Some(name), Bound::Element(id)) => Some((name.as_str(), id.as_str())),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn read_rows(&self, env: &projection::Env<'_>) -> Result<Vec<ReadRows<'s>>, ReactError> {
+        let given = self.given();
+        let steps = Steps::up_to(READ_STEPS_MAX);
+        let mut all = Vec::with_capacity(self.subscription.reads.len());
+        for (name, pattern) in &self.subscription.reads {
+            let variables = &pattern.variables;
+            let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
+            let named = |variable: &str| variables.iter().any(|v| v.name.as_deref() == Some(variable));
+            let known: Vec<(&str, &str)> =
+                given.iter().copied().filter(|(name, _)| named(name)).collect();
+            let rows = pattern.pattern.matches(self.world, &known, env, &steps);
+            let rows = rows.map_err(|_| {
+                ReactError::new(format!(
+                    "the read `{name}` looked at more than {READ_STEPS_MAX} elements; anchor it on \
+                     the match or bound it"
+                ))
+            })?;
+            let free = variables.iter().enumerate().filter(|(_, variable)| {
+                variable.name.as_deref().is_some_and(|name| !is_given(name))
+            });
+            let free = free.map(|(place, _)| place).collect();
+            all.push(ReadRows { name, pattern, rows, free });
+        }
+        Ok(all)
+    }
+
+    fn read<'r>(&self, read: &'r ReadRows<'s>) -> Read<'r>
+    where
+        's: 'r,
+    {
+        let variables = &read.pattern.variables;
+        let names = read.free.iter().filter_map(|place| variables[*place].name.as_deref());
+        let bindings = read.rows.iter().flat_map(|row| {
+            read.free.iter().map(move |place| match &row.bound[*place] {
+                Bound::Element(id) => view(self.world, id).map_or(Binding::Null, Binding::Element),
+                Bound::Path(ids) => {
+                    Binding::Path(ids.iter().filter_map(|id| view(self.world, id)).collect())
+                }
+            })
+        });
+        Read { name: read.name, variables: names.collect(), bindings: bindings.collect() }
+    }
+}
+
+/// An element of a graph as a reaction sees it.
+fn view<'g>(graph: &'g Graph, id: &str) -> Option<ElementView<'g>> {
+    let element = graph.element(id)?;
+    let end = |node: projection::NodeRef| graph.at(node.into()).map(|node| node.id());
+    let ends = element.ends().and_then(|(from, to)| Some((end(from)?, end(to)?)));
+    Some(ElementView {
+        id: element.id(),
+        type_name: element.type_name(),
+        version: element.version(),
+        ends,
+        properties: element.properties(),
+    })
+}
+
+impl Carried {
+    /// The elements of a row as they were before the event that made it vanish.
+    pub(crate) fn before(graph: &Graph, delta: &Delta, row: &Row) -> Vec<Carried> {
+        let world = projection::Before::new(graph, delta);
+        let ids = row.bound.iter().flat_map(|bound| match bound {
+            Bound::Element(id) => std::slice::from_ref(id),
+            Bound::Path(ids) => ids.as_slice(),
+        });
+        ids.filter_map(|id| {
+            let element = world.at(world.find(id)?)?;
+            let end = |node: projection::NodeRef| {
+                world.at(node.into()).map(|node| SmolStr::from(node.id()))
+            };
+            let ends = element.ends().and_then(|(from, to)| Some((end(from)?, end(to)?)));
+            Some(Carried {
+                id: id.clone(),
+                type_name: element.type_name().into(),
+                version: element.version(),
+                ends,
+                properties: element.properties().as_bytes().to_vec(),
+            })
+        })
+        .collect()
+    }
+
+    fn view(&self) -> ElementView<'_> {
+        ElementView {
+            id: &self.id,
+            type_name: &self.type_name,
+            version: self.version,
+            ends: self.ends.as_ref().map(|(from, to)| (from.as_str(), to.as_str())),
+            properties: MapRef::from_checked(&self.properties),
+        }
+    }
+}

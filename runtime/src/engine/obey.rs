@@ -1,0 +1,144 @@
+//! The kinds that only the runtime writes, and what they mean to the engine: settings, loading,
+//! replacing and removing behaviors, failures and conflicts.
+
+use std::collections::BTreeSet;
+
+use log::{Bound, Event};
+use projection::{Row, Steps};
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use super::error::FoldError;
+use super::state::State;
+use super::subscription::Subscription;
+
+/// Loading looks at every match that stands, once; it may take as long as that takes.
+const LOAD_STEPS_MAX: u64 = u64::MAX;
+
+impl State {
+    pub(crate) fn obey(&mut self, event: &Event) -> Result<(), FoldError> {
+        match event.kind() {
+            "flock.started" => {
+                self.settings.start(event)?;
+                if self.settings.schedule == super::settings::Schedule::Random {
+                    self.agenda.order_by_ticket();
+                }
+            }
+            "flock.changed" => self.settings.change(event)?,
+            "flock.exhausted" => {
+                let payload = event.payload();
+                let budget = payload.get("budget").and_then(|value| value.as_str());
+                let limit = payload.get("limit").and_then(|value| value.as_i64());
+                if let (Some(budget), Some(limit)) = (budget, limit) {
+                    self.exhausted.insert((budget.into(), limit.unsigned_abs()));
+                }
+            }
+            "behavior.loaded" => self.load(event)?,
+            "behavior.removed" => {
+                let name = named(event)?;
+                self.unload(&name);
+                self.subscriptions.loads.insert(name, event.id());
+            }
+            "behavior.suspended" => {
+                let name = named(event)?;
+                if let Some(suspension) = self.suspended.get_mut(&name) {
+                    suspension.announced = true;
+                }
+            }
+            "behavior.conflicted" => {
+                let mut again = self.last.clone().ok_or_else(|| nothing_fired(event))?;
+                again.refused += 1;
+                self.round.refused.push_back(again);
+            }
+            "behavior.failed" => self.note_failure(event)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_failure(&mut self, event: &Event) -> Result<(), FoldError> {
+        let last = self.last.clone().ok_or_else(|| nothing_fired(event))?;
+        let matches = self
+            .subscriptions
+            .get(&last.behavior)
+            .is_some_and(|subscription| subscription.metadata.trigger.is_match());
+        if matches && self.stands(&last) {
+            self.failed.entry(last.behavior).or_default().insert(last.row.bound);
+        }
+        Ok(())
+    }
+
+    /// Loads or replaces a behavior. The trigger is all that decides when it fires, so with the same
+    /// trigger what waits stays and only failed matches wake again.
+    fn load(&mut self, event: &Event) -> Result<(), FoldError> {
+        let new = Subscription::read(event)?;
+        let name = new.name.clone();
+        let old = self.subscriptions.get(&name).cloned();
+        let failed = self.failed.remove(&name).unwrap_or_default();
+        let standing = if new.metadata.trigger.is_match() {
+            self.rows_of(&new)
+        } else {
+            Vec::new()
+        };
+        let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
+        let wanted: Vec<Row> = if same && !self.suspended.contains_key(&name) {
+            standing.into_iter().filter(|row| failed.contains(&row.bound)).collect()
+        } else {
+            let settled = old.map_or_else(BTreeSet::new, |old| self.settled(&old, &failed));
+            self.unload(&name);
+            standing.into_iter().filter(|row| !settled.contains(&row.bound)).collect()
+        };
+        self.suspended.remove(&name);
+        for (type_name, property) in new.indexes() {
+            self.graph.declare_index(&type_name, &property);
+        }
+        self.subscriptions.insert(new);
+        self.subscriptions.loads.insert(name.clone(), event.id());
+        let new = self.subscriptions.get(&name).cloned().expect("it was just put in");
+        for row in wanted {
+            self.queue(&new, event, row, 0, None);
+        }
+        Ok(())
+    }
+
+    /// The matches on which an old version has had its say.
+    fn settled(&self, old: &Subscription, failed: &BTreeSet<Vec<Bound>>) -> BTreeSet<Vec<Bound>> {
+        if !old.metadata.trigger.is_match() {
+            return BTreeSet::new();
+        }
+        let waiting: BTreeSet<&Vec<Bound>> =
+            self.agenda.of(&old.name).map(|waiting| &waiting.row.bound).collect();
+        let rows = self.rows_of(old).into_iter().map(|row| row.bound);
+        rows.filter(|row| !waiting.contains(row) && !failed.contains(row)).collect()
+    }
+
+    fn rows_of(&self, subscription: &Subscription) -> Vec<Row> {
+        let Some(pattern) = &subscription.pattern else { return Vec::new() };
+        let steps = Steps::up_to(LOAD_STEPS_MAX);
+        let rows = pattern.pattern.matches(&self.graph, &[], &self.env(None), &steps);
+        rows.unwrap_or_default()
+    }
+
+    fn unload(&mut self, name: &SmolStr) {
+        self.agenda.withdraw_all(name);
+        self.subscriptions.remove(name);
+        self.failed.remove(name);
+        self.suspended.remove(name);
+    }
+}
+
+fn named(event: &Event) -> Result<SmolStr, FoldError> {
+    let name = event.payload().get("name").map(|name| name.to_json());
+    match name.as_ref().and_then(Value::as_str) {
+        Some(name) => Ok(name.into()),
+        None => {
+            let what = format!("`{}` names no behavior", event.kind());
+            Err(FoldError::Meaning { offset: event.offset(), what })
+        }
+    }
+}
+
+fn nothing_fired(event: &Event) -> FoldError {
+    let what = format!("`{}` before anything fired", event.kind());
+    FoldError::Meaning { offset: event.offset(), what }
+}

@@ -1,0 +1,240 @@
+//! Events from outside: of a person, a timer, an effect or a reload; and the start of a branch.
+//!
+//! Only these read the clock, once, at the edge. A live one waits for the end of a round.
+
+use std::sync::Arc;
+
+use log::{Append, AppendError, Appended, Batch, Branch, BranchName, Change, Derivation, Draft};
+use log::{Delivery, Event, EventId, Landed, Log, LogError, Offer, Time};
+use serde_json::{Map, Value, json};
+use smol_str::SmolStr;
+
+use super::fire::{Keys, Staged};
+use super::state::State;
+use super::{Engine, EngineError};
+
+/// What a new branch starts with. It lands as one batch, or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The payload of `flock.started`: whatever in the flock can change a result.
+    pub flock: Map<String, Value>,
+    /// The seed of the branch.
+    pub seed: i64,
+    /// The time of the start events.
+    pub start: Time,
+    /// The payloads of `behavior.loaded`, by name.
+    pub behaviors: Vec<(SmolStr, Map<String, Value>)>,
+    /// The `[[start]]` events, in order; their ids, times and counts are stamped here.
+    pub events: Vec<Draft>,
+}
+
+/// Makes a branch and appends its start events. A branch that exists and is still empty is used.
+///
+/// # Errors
+/// A start event cannot be applied, the branch is not empty, or the log cannot be written.
+pub fn start_branch(
+    log: &Arc<dyn Log>,
+    name: &BranchName,
+    start: &Start,
+    owner: &str,
+) -> Result<Branch, EngineError> {
+    let known = log.branches()?.into_iter().find(|branch| branch.name == *name);
+    let branch = match known {
+        Some(branch) if branch.tip.head.count() == 0 => branch,
+        Some(_) => return Err(LogError::BranchExists { name: name.clone() }.into()),
+        None => log.create(name)?,
+    };
+    let batch = start_batch(start)?;
+    let claim = log.claim(branch.id, owner)?;
+    let expected = branch.tip.head;
+    let append = Append { branch: branch.id, batch, expected, epoch: claim.epoch };
+    let appended = log.submit(append).wait();
+    log.release(branch.id, claim.epoch);
+    appended.ok_or_else(|| LogError::Stopped { what: "the writer is gone".to_owned() })??;
+    Ok(log.branch(branch.id)?)
+}
+
+fn start_batch(start: &Start) -> Result<Batch, EngineError> {
+    let seed = json!(start.seed);
+    let derive = || Derivation::new().text("start").json(&seed);
+    let begin = Draft {
+        payload: start.flock.clone(),
+        ..Draft::new(derive().finish(), "flock.started", "runtime")
+    };
+    let mut drafts = vec![begin];
+    for (name, payload) in &start.behaviors {
+        let id = load_id(start.seed, None, name);
+        let payload = payload.clone();
+        drafts.push(Draft { payload, ..Draft::new(id, "behavior.loaded", "runtime") });
+    }
+    for (nth, event) in start.events.iter().enumerate() {
+        drafts.push(Draft { id: derive().integer(nth as u64).finish(), ..event.clone() });
+    }
+    let mut state = State::default();
+    let mut batch = Batch::new();
+    for mut draft in drafts {
+        (draft.time, draft.taken) = (start.start, 0);
+        let (event, blobs) = Event::encode(&draft, state.head.next()).map_err(LogError::from)?;
+        state.fold(&event)?;
+        batch.push(event, blobs);
+    }
+    Ok(batch)
+}
+
+/// The id of a load or removal: adding a behavior renames nothing else, and two forks name it alike.
+fn load_id(seed: i64, last: Option<&EventId>, name: &str) -> EventId {
+    let id = Derivation::new().json(&json!(seed));
+    let id = if let Some(last) = last { id.id(last) } else { id.null() };
+    id.text(name).finish()
+}
+
+impl Engine {
+    /// Lands an event from outside, now; `taken` is stamped here. Inside a round it ends it. Gives
+    /// where the event stands.
+    ///
+    /// # Errors
+    /// Its key is used with other content, its changes cannot be applied, or the log failed.
+    pub fn outside(&mut self, draft: Draft) -> Result<Landed, EngineError> {
+        let mut landed = self.land_outside(vec![draft])?;
+        Ok(landed.pop().expect("one event was given"))
+    }
+
+    /// Loads or replaces a behavior; its code must be in the engine's library.
+    ///
+    /// # Errors
+    /// As `outside`.
+    pub fn load(
+        &mut self,
+        name: &SmolStr,
+        payload: Map<String, Value>,
+        time: Time,
+    ) -> Result<Landed, EngineError> {
+        self.reload(name, "behavior.loaded", payload, time)
+    }
+
+    /// Removes a behavior: what waits of it is withdrawn.
+    ///
+    /// # Errors
+    /// As `outside`.
+    pub fn unload(&mut self, name: &SmolStr, time: Time) -> Result<Landed, EngineError> {
+        let mut payload = Map::new();
+        payload.insert("name".to_owned(), json!(name.as_str()));
+        self.reload(name, "behavior.removed", payload, time)
+    }
+
+    fn reload(
+        &mut self,
+        name: &SmolStr,
+        kind: &str,
+        payload: Map<String, Value>,
+        time: Time,
+    ) -> Result<Landed, EngineError> {
+        let last = self.state.subscriptions.loads.get(name);
+        let id = load_id(self.state.settings.seed, last, name);
+        self.outside(Draft { payload, time, ..Draft::new(id, kind, "runtime") })
+    }
+
+    /// Adds code to the engine's library.
+    pub fn learn(&mut self, code: behaviors::Loaded) {
+        self.library.insert(code);
+    }
+
+    fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
+        self.state.end_round();
+        self.ahead.clear();
+        let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
+        let mut landed = Vec::with_capacity(drafts.len());
+        let result = drafts.into_iter().try_for_each(|draft| {
+            landed.push(self.stage_outside(draft, &mut staged)?);
+            Ok(())
+        });
+        for staged in staged.iter_mut().rev() {
+            self.state.graph.undo(staged.delta.take().expect("what is staged is applied"));
+        }
+        result.and_then(|()| self.land(staged)).map(|()| landed)
+    }
+
+    fn stage_outside(
+        &mut self,
+        mut draft: Draft,
+        staged: &mut Vec<Staged>,
+    ) -> Result<Landed, EngineError> {
+        draft.taken = self.state.taken;
+        let offset = self.state.head.next().plus(staged.len() as u64);
+        let (event, blobs) = Event::encode(&draft, offset).map_err(LogError::from)?;
+        if let Some(key) = event.key() {
+            let own = staged.iter().find(|staged| staged.event.key() == Some(key));
+            let first = match own {
+                Some(own) => Some(own.event.clone()),
+                None => self.wave.keyed(key)?,
+            };
+            if let Some(first) = first {
+                if !first.same_content(&event) {
+                    let (branch, key, first) = (self.branch, key.to_owned(), first.offset());
+                    return Err(AppendError::KeyConflict { branch, key, first }.into());
+                }
+                return Ok(Landed { offset: first.offset(), repeated: true });
+            }
+        }
+        let applied = self.state.graph.apply(&event);
+        let delta = applied.map_err(|refusal| EngineError::Refused(refusal.to_string()))?;
+        staged.push(Staged { event, blobs, delta: Some(delta) });
+        Ok(Landed { offset, repeated: false })
+    }
+
+    /// Lands what others have offered, and tells them once it is durable.
+    pub(super) fn take_offers(&mut self) -> Result<(), EngineError> {
+        while let Ok(Delivery { offer, answer }) = self.claim.inbox.try_recv() {
+            let result = self.take_offer(offer);
+            let fatal = matches!(&result, Err(EngineError::Log(_) | EngineError::Fold(_)));
+            let told = match result {
+                Ok(appended) => Ok(appended),
+                Err(EngineError::Append(error)) => Err(error),
+                Err(error) => Err(AppendError::Refused { what: error.to_string() }),
+            };
+            drop(answer.send(told));
+            if fatal {
+                return Err(LogError::Stopped { what: "an offer could not land".to_owned() }.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn take_offer(&mut self, offer: Offer) -> Result<Appended, EngineError> {
+        let actual = self.state.head;
+        if let Some(expected) = offer.expected.filter(|expected| *expected != actual) {
+            return Err(AppendError::TailMoved { branch: self.branch, expected, actual }.into());
+        }
+        let landed = self.land_outside(offer.drafts)?;
+        let head = self.commit()?;
+        Ok(Appended { head, link: self.wave.link(), landed })
+    }
+
+    /// Says in the log which behaviors were suspended, and why.
+    pub(super) fn announce_suspensions(&mut self) -> Result<(), EngineError> {
+        let quiet = self.state.suspended.iter().find(|(_, suspension)| !suspension.announced);
+        let Some((name, suspension)) = quiet.map(|(name, s)| (name.clone(), s.clone())) else {
+            return Ok(());
+        };
+        let id = Derivation::new().id(&suspension.at.id()).text(&name).list(|row| row);
+        let id = id.text("behavior.suspended").integer(0).finish();
+        let mut payload = Map::new();
+        payload.insert("name".to_owned(), json!(name.as_str()));
+        payload.insert("at".to_owned(), json!(suspension.at.offset().get()));
+        let why = "its pattern took more steps than one event may; narrow it, then save the file";
+        payload.insert("why".to_owned(), json!(why));
+        let time = suspension.at.time();
+        self.outside(Draft { payload, time, ..Draft::new(id, "behavior.suspended", "runtime") })?;
+        self.announce_suspensions()
+    }
+}
+
+/// The `changes` of a draft, for callers that build one from JSON.
+///
+/// # Errors
+/// The first change that cannot be read.
+pub(crate) fn read_changes(value: &Value, at: &str) -> Result<Vec<Change>, log::EventError> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let read = |(n, change): (usize, &Value)| Change::from_json(change, &format!("{at}[{n}]"));
+    list.iter().enumerate().map(read).collect()
+}

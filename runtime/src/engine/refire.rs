@@ -1,0 +1,144 @@
+//! Refire: every firing of a log is run again, each on its recorded past and with the version of its
+//! time, and what it proposes is compared byte for byte with what the log holds.
+
+use std::fmt;
+
+use log::{BranchId, Event, Head, Log, LogError, Offset, read};
+
+use super::evaluate::evaluate;
+use super::fire::{Keys, fire};
+use super::library::Library;
+use super::state::State;
+use super::{EngineError, FoldError};
+
+/// What refiring a branch found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refired {
+    /// How many firings were run again.
+    pub firings: u64,
+    /// Where the log and the code differ, first to last.
+    pub divergences: Vec<Divergence>,
+}
+
+/// A firing that would not do again what the log says it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The offset at which its events stand, or would.
+    pub offset: Offset,
+    /// The behavior.
+    pub behavior: String,
+    /// The recorded events.
+    pub recorded: Vec<String>,
+    /// What the code proposes.
+    pub proposed: Vec<String>,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}: `{}` does something else now", self.offset, self.behavior)?;
+        self.recorded.iter().try_for_each(|line| write!(f, "\n- {line}"))?;
+        self.proposed.iter().try_for_each(|line| write!(f, "\n+ {line}"))
+    }
+}
+
+/// The keyed events before a firing.
+struct Recorded<'l> {
+    log: &'l dyn Log,
+    branch: BranchId,
+    head: Head,
+}
+
+impl Keys for Recorded<'_> {
+    fn keyed(&self, key: &str) -> Result<Option<Event>, LogError> {
+        let found = self.log.find_key(self.branch, key)?;
+        match found.filter(|offset| *offset < self.head.next()) {
+            Some(offset) => log::read_one(self.log, self.branch, offset).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Runs every firing of a branch again.
+///
+/// # Errors
+/// The log is damaged, or the code of a behavior of its time is not in `library`.
+pub fn refire(
+    log: &dyn Log,
+    branch: BranchId,
+    mut library: Library,
+) -> Result<Refired, EngineError> {
+    let mut state = State::default();
+    let mut refired = Refired { firings: 0, divergences: Vec::new() };
+    let mut events = read(log, branch, Offset::ZERO..Offset::new(u64::MAX))?.peekable();
+    while let Some(event) = events.next() {
+        let event = event?;
+        if event.taken() == state.taken {
+            state.fold(&event)?;
+            require(&state, &event, &mut library)?;
+            continue;
+        }
+        // All events of one firing carry the same count, so the firing is as long as the count lasts.
+        let mut group = vec![event];
+        while let Some(Ok(next)) = events.peek() {
+            let same = next.author().is_some() && next.taken() == group[0].taken();
+            if !same {
+                break;
+            }
+            group.extend(events.next().transpose()?);
+        }
+        refire_group(&mut state, log, branch, &library, &group, &mut refired)?;
+        for event in &group {
+            state.fold(event)?;
+            require(&state, event, &mut library)?;
+        }
+    }
+    Ok(refired)
+}
+
+/// Takes activations up to a group of events; all but the last must be quiet, the last must emit it.
+fn refire_group(
+    state: &mut State,
+    log: &dyn Log,
+    branch: BranchId,
+    library: &Library,
+    group: &[Event],
+    refired: &mut Refired,
+) -> Result<(), EngineError> {
+    let first = &group[0];
+    while state.taken < first.taken() {
+        if state.take().is_none() {
+            let (offset, taken) = (first.offset(), first.taken());
+            return Err(FoldError::NothingDue { offset, taken }.into());
+        }
+        let activation = state.last.clone().expect("an activation was just taken");
+        let emits = state.taken == first.taken() && first.author().is_some();
+        let recorded: &[Event] = if emits { group } else { &[] };
+        let keys = Recorded { log, branch, head: state.head };
+        let reaction = evaluate(state, &activation, library).map(|reply| reply.proposals);
+        let mut proposed = fire(state, &keys, reaction)?;
+        for staged in proposed.iter_mut().rev() {
+            if let Some(delta) = staged.delta.take() {
+                state.graph.undo(delta);
+            }
+        }
+        refired.firings += 1;
+        let same = proposed.iter().map(|staged| &staged.event).eq(recorded);
+        if !same {
+            refired.divergences.push(Divergence {
+                offset: first.offset(),
+                behavior: activation.behavior.to_string(),
+                recorded: recorded.iter().map(|event| format!("{event:?}")).collect(),
+                proposed: proposed.iter().map(|staged| format!("{:?}", staged.event)).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that the code of what an event loaded is at hand.
+fn require(state: &State, event: &Event, library: &mut Library) -> Result<(), EngineError> {
+    if event.kind() != "behavior.loaded" {
+        return Ok(());
+    }
+    state.subscriptions.iter().try_for_each(|subscription| library.require(subscription))
+}

@@ -1,0 +1,295 @@
+//! Everything the engine knows, as a function of the log alone: graph, agenda, loaded behaviors,
+//! delays, budgets.
+//!
+//! `fold` takes activations off the agenda until it has taken as many as the next event says, then
+//! applies the event. No reaction runs. `model.py` of the design is the oracle of these rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use behaviors::Stream;
+use log::{Bound, Event, Head};
+use projection::{Delta, Env, Exhausted, Graph, Row, Steps};
+use smol_str::SmolStr;
+
+use super::activation::{Activation, Carried};
+use super::agenda::Agenda;
+use super::error::FoldError;
+use super::rounds::Round;
+use super::settings::{Schedule, Settings};
+use super::subscription::{Subscription, Subscriptions};
+
+/// How many steps of matching one event may cost one pattern.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// Everything the engine knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) head: Head,
+    /// Activations taken off the agenda so far.
+    pub(crate) taken: u64,
+    pub(crate) counts: BTreeMap<SmolStr, Count>,
+    pub(crate) graph: Graph,
+    pub(crate) subscriptions: Subscriptions,
+    /// Matches on which a behavior failed, while they stand.
+    pub(crate) failed: BTreeMap<SmolStr, BTreeSet<Vec<Bound>>>,
+    /// Behaviors whose pattern cost too much: the reason, and whether the log says so already.
+    pub(crate) suspended: BTreeMap<SmolStr, Suspension>,
+    /// Bounds that the log says were reached.
+    pub(crate) exhausted: BTreeSet<(SmolStr, u64)>,
+    pub(crate) agenda: Agenda,
+    /// The activation taken last.
+    pub(crate) last: Option<Activation>,
+    pub(crate) round: Round,
+}
+
+/// What one behavior has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) firings: u64,
+    pub(crate) events: u64,
+}
+
+/// Why a behavior no longer matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suspension {
+    /// The event at which it cost too much.
+    pub(crate) at: Event,
+    pub(crate) announced: bool,
+}
+
+impl State {
+    /// The state after one more event of the log.
+    pub(crate) fn fold(&mut self, event: &Event) -> Result<(), FoldError> {
+        while self.taken < event.taken() {
+            if self.take().is_none() {
+                let (offset, taken) = (event.offset(), event.taken());
+                return Err(FoldError::NothingDue { offset, taken });
+            }
+        }
+        let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal };
+        let outside = event.author().is_none();
+        if outside {
+            self.end_round();
+        }
+        let delta = self.graph.apply(event).map_err(refused)?;
+        self.applied(event, &delta)
+    }
+
+    /// Takes the next activation off the agenda; `None` at rest.
+    pub(crate) fn take(&mut self) -> Option<&Activation> {
+        if self.next_of_round().is_none() {
+            self.open_round();
+        }
+        let next = self.round.left.pop_front()?;
+        self.taken += 1;
+        self.counts.entry(next.behavior.clone()).or_default().firings += 1;
+        self.last = Some(next);
+        self.last.as_ref()
+    }
+
+    /// What `take` would take.
+    pub(crate) fn peek(&mut self) -> Option<&Activation> {
+        if self.next_of_round().is_some() {
+            return self.round.left.front();
+        }
+        self.agenda.peek(self.head)
+    }
+
+    /// Makes the next activation of the round stand first in it, if the round has one left: a refused
+    /// one is tried again at its end, alone, if its match still stands.
+    fn next_of_round(&mut self) -> Option<()> {
+        while self.round.left.is_empty() {
+            let again = self.round.refused.pop_front()?;
+            if self.stands(&again) {
+                self.drop_twins(&again);
+                self.round.alone();
+                self.round.left.push_back(again);
+            }
+        }
+        Some(())
+    }
+
+    fn open_round(&mut self) {
+        self.round.close();
+        if self.settings.schedule == Schedule::Rounds {
+            let due = self.agenda.take_due(self.head);
+            if !due.is_empty() {
+                self.round.open(due, self.graph.clone());
+            }
+        } else {
+            self.round.left.extend(self.agenda.next(self.head));
+        }
+    }
+
+    /// Ends a round in which an event from outside was found: what is left of it goes back.
+    pub(crate) fn end_round(&mut self) {
+        let left: Vec<Activation> = self.round.left.drain(..).chain(self.round.refused.drain(..)).collect();
+        self.round.close();
+        for activation in left {
+            if self.stands(&activation) {
+                self.drop_twins(&activation);
+                self.agenda.insert(activation);
+            }
+        }
+    }
+
+    /// At most one activation waits for a match, so a newer one gives way; those of `on` wait one by
+    /// one.
+    fn drop_twins(&mut self, activation: &Activation) {
+        let on = |name: &str| {
+            self.subscriptions.get(name).is_some_and(|s| s.metadata.trigger.on.is_some())
+        };
+        if !on(&activation.behavior) {
+            self.agenda.withdraw(&activation.behavior, &activation.row.bound);
+        }
+    }
+
+    /// What follows from an event that the graph has just applied.
+    pub(crate) fn applied(&mut self, event: &Event, delta: &Delta) -> Result<(), FoldError> {
+        assert_eq!(event.offset(), self.head.next(), "the log has no gaps");
+        assert_eq!(event.taken(), self.taken, "activations were taken up to this event");
+        self.head = Head::after(event.offset());
+        let mut depth = 0;
+        if let Some(author) = event.author() {
+            let last = self.last.as_ref().filter(|last| last.behavior == author);
+            depth = last.map_or(0, |last| last.depth) + 1;
+            self.counts.entry(author.into()).or_default().events += 1;
+            self.round.note_writes(event, &self.graph, delta);
+        }
+        self.wake(event, delta, depth);
+        self.obey(event)
+    }
+
+    /// Whether what an activation waits for still holds.
+    pub(crate) fn stands(&self, activation: &Activation) -> bool {
+        let Some(subscription) = self.subscriptions.get(&activation.behavior) else { return false };
+        let Some(pattern) = &subscription.pattern else { return true };
+        let trigger = &subscription.metadata.trigger;
+        let event = trigger.on.as_ref().map(|_| &activation.event);
+        let env = self.env(event);
+        let steps = Steps::up_to(STEPS_MAX);
+        let row = &activation.row.bound;
+        let stands = pattern.pattern.stands(&self.graph, row, &env, &steps);
+        stands.is_ok_and(|order| order.is_some()) != trigger.is_vanishes()
+    }
+
+    pub(crate) fn env<'s>(&'s self, event: Option<&'s Event>) -> Env<'s> {
+        Env { event, parameters: &self.settings.parameters }
+    }
+
+    /// Withdraws what fell, and queues what an event wakes.
+    fn wake(&mut self, event: &Event, delta: &Delta, depth: u64) {
+        for name in self.subscriptions.concerned(event, &self.graph, delta) {
+            if self.suspended.contains_key(&name) {
+                continue;
+            }
+            let Some(subscription) = self.subscriptions.get(&name).cloned() else { continue };
+            let own = event.author() == Some(name.as_str())
+                && !subscription.metadata.trigger.wakes_self;
+            let woken = self.woken(&subscription, event, delta, own);
+            match woken {
+                Ok(woken) => self.queue_rows(&subscription, event, delta, woken, depth),
+                Err(_) => self.suspend(&subscription.name, event),
+            }
+        }
+    }
+
+    /// The rows on which an event wakes a behavior. What fell is withdrawn on the way.
+    fn woken(
+        &mut self,
+        subscription: &Subscription,
+        event: &Event,
+        delta: &Delta,
+        own: bool,
+    ) -> Result<Vec<Row>, Exhausted> {
+        let trigger = &subscription.metadata.trigger;
+        let hears = !own && trigger.hears(event);
+        let Some(pattern) = &subscription.pattern else {
+            let all = Row { bound: Vec::new(), order: Vec::new() };
+            return Ok(if hears { vec![all] } else { Vec::new() });
+        };
+        let (pattern, steps) = (&pattern.pattern, Steps::up_to(STEPS_MAX));
+        if trigger.on.is_some() && pattern.uses_event() {
+            self.withdraw_fallen_conditions(subscription);
+        } else {
+            let rows = pattern.delta(&self.graph, delta, &self.env(None), &steps)?;
+            let vanishes = trigger.is_vanishes();
+            let (rise, fall) =
+                if vanishes { (rows.fallen, rows.risen) } else { (rows.risen, rows.fallen) };
+            for row in &fall {
+                self.agenda.withdraw(&subscription.name, &row.bound);
+            }
+            if let Some(failed) = self.failed.get_mut(&subscription.name) {
+                fall.iter().for_each(|row| {
+                    failed.remove(&row.bound);
+                });
+            }
+            if trigger.on.is_none() {
+                return Ok(if own { Vec::new() } else { rise });
+            }
+        }
+        if !hears || trigger.on.is_none() {
+            return Ok(Vec::new());
+        }
+        let env = self.env(Some(event));
+        pattern.matches(&self.graph, &[], &env, &steps)
+    }
+
+    /// A condition that reads the waking event holds or falls for each activation by itself.
+    fn withdraw_fallen_conditions(&mut self, subscription: &Subscription) {
+        let of = self.agenda.of(&subscription.name);
+        let fallen: Vec<Activation> = of.filter(|a| !self.stands(a)).cloned().collect();
+        for activation in fallen {
+            self.agenda.take_out(&activation);
+        }
+    }
+
+    fn queue_rows(
+        &mut self,
+        subscription: &Subscription,
+        event: &Event,
+        delta: &Delta,
+        rows: Vec<Row>,
+        depth: u64,
+    ) {
+        let vanishes = subscription.metadata.trigger.is_vanishes();
+        for row in rows {
+            let carried = vanishes.then(|| Carried::before(&self.graph, delta, &row));
+            self.queue(subscription, event, row, depth, carried);
+        }
+    }
+
+    pub(crate) fn queue(
+        &mut self,
+        subscription: &Subscription,
+        event: &Event,
+        row: Row,
+        depth: u64,
+        carried: Option<Vec<Carried>>,
+    ) {
+        let mut ticket = 0;
+        if self.settings.schedule == Schedule::Random {
+            let name = subscription.name.as_str();
+            let stream = Stream::of_ticket(self.settings.seed, event.id(), name, &row.bound[..]);
+            ticket = self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16);
+        }
+        self.agenda.insert(Activation {
+            behavior: subscription.name.clone(),
+            order: subscription.metadata.order,
+            event: event.clone(),
+            row,
+            at: event.offset().plus(subscription.metadata.trigger.after),
+            ticket,
+            depth,
+            refused: 0,
+            carried: carried.map(std::sync::Arc::new),
+        });
+    }
+
+    /// A pattern that costs too much is not matched any more; what waits of it is withdrawn.
+    fn suspend(&mut self, name: &SmolStr, event: &Event) {
+        self.agenda.withdraw_all(name);
+        self.suspended.insert(name.clone(), Suspension { at: event.clone(), announced: false });
+    }
+}

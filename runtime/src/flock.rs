@@ -1,0 +1,81 @@
+//! A flock: a folder of behaviors and settings that run together.
+//!
+//! `flock.toml` says how it runs, `behaviors/*.star` what it does. Whatever in them can change a
+//! result goes into the log: the settings in the branch's first event, each behavior with its
+//! metadata and the hash of its source in an event of its own.
+
+mod file;
+mod sources;
+mod sync;
+
+pub use file::{FlockError, Overrides};
+pub use sources::{Source, code_of};
+pub use sync::{Changes, Synced, start, sync};
+
+use std::path::{Path, PathBuf};
+
+use log::{Draft, Time};
+use projection::Pattern;
+use serde_json::{Map, Value};
+
+use crate::engine::Schedule;
+
+/// A flock as read from its folder.
+#[derive(Debug)]
+pub struct Flock {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its name: as the file says, else the folder's.
+    pub name: String,
+    /// Who goes next.
+    pub schedule: Schedule,
+    /// The seed of its branches.
+    pub seed: i64,
+    /// The time of the start events.
+    pub start: Time,
+    /// The pattern at which a run ends.
+    pub until: Option<String>,
+    /// For scripts `settings.x`, in patterns `$x`.
+    pub settings: Map<String, Value>,
+    /// The bounds, as the log holds them.
+    pub budget: Map<String, Value>,
+    /// How long a run may take, in seconds by the clock; it is no part of the log.
+    pub wall_seconds: Option<u64>,
+    /// What is appended once, on a new branch.
+    pub events: Vec<Draft>,
+    /// What a run prints at its end.
+    pub report: Vec<Report>,
+    /// The behavior files, by path.
+    pub sources: Vec<Source>,
+}
+
+/// A table that a run prints at its end: a line for each match, a column for each property.
+#[derive(Debug)]
+pub struct Report {
+    /// What it is about.
+    pub title: String,
+    /// The matches.
+    pub pattern: Pattern,
+    /// The columns: variable and property.
+    pub columns: Vec<(String, String)>,
+}
+
+impl Flock {
+    /// Reads a flock from its folder.
+    ///
+    /// # Errors
+    /// The folder has no `flock.toml`, or something in it cannot be used. A behavior file that is
+    /// broken is no error here: it is told by its `Source`.
+    pub fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
+        let mut flock = file::read(folder, overrides)?;
+        flock.sources = sources::read(folder)?;
+        sources::refuse_twins(&flock.sources)?;
+        Ok(flock)
+    }
+
+    /// Where its store is unless the caller says otherwise.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.folder.join(".starling").join("store.redb")
+    }
+}
