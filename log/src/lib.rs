@@ -19,6 +19,7 @@ mod encode;
 mod error;
 mod event;
 mod id;
+mod jsonl;
 mod log;
 mod memory;
 mod read;
@@ -36,6 +37,9 @@ pub use crate::error::{AppendError, Corruption, EventError, LogError, NameError}
 pub use crate::event::{Bound, Cause, Draft, EVENT_MAX, Event};
 pub use crate::id::{
     BatchId, BranchId, BranchName, Epoch, EventId, Hash, Head, Hex, LogId, Offset, Time,
+};
+pub use crate::jsonl::{
+    Escapes, ImportError, Imported, LINE_MAX, LineError, export, import, read_line, write_line,
 };
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
 pub use crate::memory::MemoryLog;
