@@ -99,6 +99,11 @@ pub enum LogError {
     Event(#[from] EventError),
     #[error(transparent)]
     Name(#[from] NameError),
+    #[error(
+        "{what} takes {bytes} bytes, and the process that owns the store exchanges at most {limit} at \
+         once; send less, or stop that process"
+    )]
+    Message { what: &'static str, bytes: usize, limit: usize },
     #[error("the process that owns the store said: {0}")]
     Owner(String),
 }

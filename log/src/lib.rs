@@ -18,6 +18,7 @@ mod derive;
 mod encode;
 mod error;
 mod event;
+mod guest;
 mod id;
 mod jsonl;
 mod log;
@@ -35,6 +36,7 @@ pub use crate::change::{Change, ChangeRef, ChangesRef, NamesRef, WriteOp, change
 pub use crate::derive::{Derivation, element_id, ensured_edge_id};
 pub use crate::error::{AppendError, Corruption, EventError, LogError, NameError};
 pub use crate::event::{Bound, Cause, Draft, EVENT_MAX, Event};
+pub use crate::guest::{GuestLog, Server};
 pub use crate::id::{
     BatchId, BranchId, BranchName, Epoch, EventId, Hash, Head, Hex, LogId, Offset, Time,
 };
