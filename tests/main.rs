@@ -1,1 +1,4 @@
 //! The tests, one chapter a file, in reading order.
+
+mod store;
+mod support;

@@ -22,6 +22,7 @@ mod id;
 mod log;
 mod memory;
 mod read;
+mod redb;
 mod tables;
 mod tail;
 mod value;
@@ -40,6 +41,7 @@ pub use crate::id::{
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
 pub use crate::memory::MemoryLog;
 pub use crate::read::{Events, find_batch, read, read_all, read_one, verify};
+pub use crate::redb::RedbLog;
 pub use crate::tail::tail;
 pub use crate::value::{
     BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, ValueRef, ValueWriter,
