@@ -14,7 +14,7 @@ pub(crate) fn name(text: &str) -> BranchName {
 }
 
 /// A draft whose id is derived from `n`.
-pub(crate) fn draft(n: u64, payload: Value) -> Draft {
+pub(crate) fn draft(n: u64, payload: &Value) -> Draft {
     let id = Derivation::new().text("test").integer(n).finish();
     let mut draft = Draft::new(id, "test.happened", "user:ann");
     draft.payload = payload.as_object().expect("a payload is an object").clone();
@@ -23,7 +23,7 @@ pub(crate) fn draft(n: u64, payload: Value) -> Draft {
 
 /// `{"n": n}`
 pub(crate) fn numbered(n: u64) -> Draft {
-    draft(n, json!({"n": n}))
+    draft(n, &json!({"n": n}))
 }
 
 pub(crate) fn numbered_range(range: std::ops::Range<u64>) -> Vec<Draft> {
