@@ -36,7 +36,7 @@ use events::Sent;
 use link::{Link, Waiter};
 use message::{Answer, Call};
 
-pub(crate) use link::{OnLost, Unsettled};
+pub(crate) use link::{OnLost, Unsettled, leave_unknown};
 pub use server::Server;
 
 /// A log that another process of this user owns.
@@ -54,7 +54,7 @@ impl GuestLog {
     /// # Errors
     /// Whoever listens there does not greet, speaks another version, or belongs to another user.
     pub fn connect(path: &Path) -> Result<Option<GuestLog>, LogError> {
-        Self::connect_with(path, Arc::default(), Box::new(link::leave_unknown))
+        Self::connect_with(path, Arc::default(), Box::new(leave_unknown))
     }
 
     /// Connects, announcing heads to `heads`; `on_lost` gets what the end of the connection leaves.
@@ -81,20 +81,46 @@ impl GuestLog {
         self.link.is_lost()
     }
 
-    /// Sends an append or offer, whose answer comes back through its sender.
-    fn hand_over(&self, call: Call, waiter: Waiter) {
-        let Err((waiter, error)) = self.link.send(call, waiter) else { return };
-        if let Waiter::Unsettled(Unsettled::Append(_, sender) | Unsettled::Offer(_, _, _, sender)) =
-            waiter
-        {
-            drop(sender.send(Err(error.into())));
+    /// Sends an append or offer, whose answer comes back through its sender. What was not sent comes
+    /// back at once, with the reason.
+    pub(crate) fn hand_over(&self, asked: Unsettled) -> Result<(), Box<(Unsettled, LogError)>> {
+        let call = match &asked {
+            Unsettled::Append(Append { branch, batch, expected, epoch }, _) => Call::Submit {
+                branch: *branch,
+                expected: *expected,
+                epoch: *epoch,
+                events: Sent::of_batch(batch),
+            },
+            Unsettled::Offer(branch, offer, _, _) => match Sent::of_drafts(&offer.drafts) {
+                Err(error) => return Err(Box::new((asked, error.into()))),
+                Ok(events) => Call::Offer { branch: *branch, expected: offer.expected, events },
+            },
+        };
+        match self.link.send(call, Waiter::Unsettled(asked)) {
+            Ok(()) => Ok(()),
+            Err(unsent) => match *unsent {
+                (Waiter::Unsettled(asked), error) => Err(Box::new((asked, error))),
+                _ => unreachable!("what comes back is what was sent"),
+            },
         }
+    }
+
+    /// A head that the branch has surely reached, so that an offer made now can be looked for from
+    /// there if its answer is lost.
+    pub(crate) fn reached(&self, branch: BranchId) -> Result<Head, LogError> {
+        if let Some(head) = self.link.known(branch) {
+            return Ok(head);
+        }
+        let head = self.branch(branch)?.tip.head;
+        self.link.reached(branch, head);
+        Ok(head)
     }
 }
 
 impl Drop for GuestLog {
     fn drop(&mut self) {
-        self.link.close();
+        // Whoever wants to know calls `close`.
+        drop(self.link.close());
     }
 }
 
@@ -151,29 +177,21 @@ impl Log for GuestLog {
     }
 
     fn submit(&self, append: Append) -> Pending<Result<Appended, AppendError>> {
-        let Append { branch, ref batch, expected, epoch } = append;
-        let events = Sent::of_batch(batch);
-        let call = Call::Submit { branch, expected, epoch, events };
+        append.check_place();
         let (sender, pending) = Pending::channel();
-        self.hand_over(call, Waiter::Unsettled(Unsettled::Append(append, sender)));
+        let sent = self.hand_over(Unsettled::Append(append, sender));
+        sent.unwrap_or_else(|unsent| unsent.0.answer(Err(unsent.1.into())));
         pending
     }
 
     fn offer(&self, branch: BranchId, offer: Offer) -> Pending<Result<Appended, AppendError>> {
-        // A head from before, so that the offer can be looked for if its answer is lost.
-        let since = match self.link.known(branch) {
-            Some(head) => Ok(head),
-            None => self.branch(branch).map(|branch| branch.tip.head),
-        };
-        let sent = since.and_then(|since| Ok((since, Sent::of_drafts(&offer.drafts)?)));
-        let (since, events) = match sent {
-            Ok(sent) => sent,
+        let since = match self.reached(branch) {
+            Ok(since) => since,
             Err(error) => return Pending::ready(Err(error.into())),
         };
-        self.link.reached(branch, since);
-        let call = Call::Offer { branch, expected: offer.expected, events };
         let (sender, pending) = Pending::channel();
-        self.hand_over(call, Waiter::Unsettled(Unsettled::Offer(branch, offer, since, sender)));
+        let sent = self.hand_over(Unsettled::Offer(branch, offer, since, sender));
+        sent.unwrap_or_else(|unsent| unsent.0.answer(Err(unsent.1.into())));
         pending
     }
 
@@ -204,17 +222,15 @@ impl Log for GuestLog {
 
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {
         // Followed first, so that no head is missed in between.
-        let heads = self.link.heads.follow(branch, Head::EMPTY);
+        let mut heads = self.link.heads.follow(branch, Head::EMPTY);
         let head =
             expect_answer!(self.link.call(Call::Watch(branch)), Answer::Watching(head) => head)?;
         self.link.reached(branch, head);
-        let mut heads = heads;
         heads.mark_unchanged();
         Ok(heads)
     }
 
     fn close(&self) -> Result<(), LogError> {
-        self.link.close();
-        Ok(())
+        self.link.close()
     }
 }

@@ -24,6 +24,8 @@ mod jsonl;
 mod log;
 mod memory;
 mod read;
+mod redb;
+mod store;
 mod tables;
 mod tail;
 mod value;
@@ -46,6 +48,8 @@ pub use crate::jsonl::{
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
 pub use crate::memory::MemoryLog;
 pub use crate::read::{Events, find_batch, read, read_all, read_one, verify};
+pub use crate::redb::RedbLog;
+pub use crate::store::{Missing, Store};
 pub use crate::tail::tail;
 pub use crate::value::{
     BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, ValueRef, ValueWriter,

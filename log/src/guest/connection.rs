@@ -37,7 +37,7 @@ type Answered = oneshot::Sender<Result<Appended, AppendError>>;
 /// Serves a guest until it leaves, or refuses it with a reason.
 pub(super) fn serve(
     shared: &Arc<Shared>,
-    stream: UnixStream,
+    stream: &UnixStream,
     refuse: Option<String>,
 ) -> io::Result<()> {
     stream.set_write_timeout(Some(STALL_TIME))?;
@@ -49,7 +49,7 @@ pub(super) fn serve(
     };
     let mut greeting = Vec::new();
     frame::append(&mut greeting, &welcome).expect("a greeting is short");
-    io::Write::write_all(&mut &stream, &greeting)?;
+    io::Write::write_all(&mut &*stream, &greeting)?;
     if welcome.is_err() {
         return Ok(());
     }

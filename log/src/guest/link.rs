@@ -36,8 +36,25 @@ pub(super) type Answered = oneshot::Sender<Result<Appended, AppendError>>;
 #[derive(Debug)]
 pub(crate) enum Unsettled {
     Append(Append, Answered),
-    /// With a head that the branch had reached before.
+    /// With a head that the branch had reached when it was made.
     Offer(BranchId, Offer, Head, Answered),
+}
+
+impl Unsettled {
+    /// The branch that it is for.
+    pub(crate) fn branch(&self) -> BranchId {
+        match self {
+            Unsettled::Append(append, _) => append.branch,
+            Unsettled::Offer(branch, ..) => *branch,
+        }
+    }
+
+    /// Says what became of it.
+    pub(crate) fn answer(self, result: Result<Appended, AppendError>) {
+        let (Unsettled::Append(_, sender) | Unsettled::Offer(_, _, _, sender)) = self;
+        // Whoever asked may have stopped waiting.
+        drop(sender.send(result));
+    }
 }
 
 /// Who waits for an answer.
@@ -149,9 +166,12 @@ impl Link {
     }
 
     /// Hangs up.
-    pub(super) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+    pub(super) fn close(&self) -> Result<(), LogError> {
+        if self.closed.swap(true, Ordering::SeqCst) || self.is_lost() {
+            return Err(self.gone());
+        }
         self.hang_up();
+        Ok(())
     }
 
     fn hang_up(&self) {
@@ -169,7 +189,7 @@ impl Link {
     /// Calls and waits for the answer.
     pub(super) fn call(&self, call: Call) -> Result<Answer, LogError> {
         let (sender, receiver) = sync_channel(1);
-        self.send(call, Waiter::Call(sender)).map_err(|(_, error)| error)?;
+        self.send(call, Waiter::Call(sender)).map_err(|unsent| unsent.1)?;
         match self.wait(&receiver)? {
             Answer::Failed(fault) => Err(fault.into()),
             answer => Ok(answer),
@@ -179,7 +199,7 @@ impl Link {
     pub(super) fn claim(&self, branch: BranchId, owner: &str) -> Result<Claim, LogError> {
         let (sender, receiver) = sync_channel(1);
         let call = Call::Claim { branch, owner: owner.to_owned() };
-        self.send(call, Waiter::Claim(branch, sender)).map_err(|(_, error)| error)?;
+        self.send(call, Waiter::Claim(branch, sender)).map_err(|unsent| unsent.1)?;
         self.wait(&receiver)?
     }
 
@@ -195,18 +215,19 @@ impl Link {
 
     /// Sends a call. One thread's calls are carried out in their order. A call that was not sent
     /// gives its waiter back.
-    pub(super) fn send(&self, call: Call, waiter: Waiter) -> Result<(), (Waiter, LogError)> {
+    pub(super) fn send(&self, call: Call, waiter: Waiter) -> Result<(), Box<(Waiter, LogError)>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut bytes = Vec::new();
         if let Err(bytes) = frame::append(&mut bytes, &Request { number, call }) {
             let limit = FRAME_MAX;
-            return Err((waiter, LogError::Message { what: "the request", bytes, limit }));
+            let error = LogError::Message { what: "the request", bytes, limit };
+            return Err(Box::new((waiter, error)));
         }
         let _turn = self.writer.lock().expect("no thread panics while it writes");
         {
             let mut waiting = self.waiting();
             if waiting.over {
-                return Err((waiter, self.gone()));
+                return Err(Box::new((waiter, self.gone())));
             }
             if !matches!(waiter, Waiter::Nobody) {
                 waiting.list.insert(number, waiter);
@@ -249,14 +270,13 @@ impl Link {
                 };
                 drop(sender.send(claim));
             }
-            Waiter::Unsettled(Unsettled::Append(Append { branch, .. }, sender))
-            | Waiter::Unsettled(Unsettled::Offer(branch, _, _, sender)) => match answer {
+            Waiter::Unsettled(asked) => match answer {
                 Answer::Appended(Ok(appended)) => {
-                    self.reached(branch, appended.head);
-                    drop(sender.send(Ok(appended)));
+                    self.reached(asked.branch(), appended.head);
+                    asked.answer(Ok(appended));
                 }
-                Answer::Appended(Err(refusal)) => drop(sender.send(Err(refusal.into()))),
-                Answer::Failed(fault) => drop(sender.send(Err(LogError::from(fault).into()))),
+                Answer::Appended(Err(refusal)) => asked.answer(Err(refusal.into())),
+                Answer::Failed(fault) => asked.answer(Err(LogError::from(fault).into())),
                 // The sender is dropped: whoever owed the answer is gone.
                 _ => {}
             },
@@ -311,13 +331,13 @@ impl std::fmt::Debug for Link {
 }
 
 /// What becomes of lost appends where nobody can reopen the store.
-pub(super) fn leave_unknown(unsettled: Vec<Unsettled>) {
+pub(crate) fn leave_unknown(unsettled: Vec<Unsettled>) {
     for lost in unsettled {
         // The sender of an offer is dropped: whoever owed the answer is gone.
-        if let Unsettled::Append(append, sender) = lost {
+        if let Unsettled::Append(append, _) = &lost {
             let batch = append.batch.id(append.branch, append.expected);
             let what = "the process that owned the store left before it answered".to_owned();
-            drop(sender.send(Err(AppendError::Unknown { batch, what })));
+            lost.answer(Err(AppendError::Unknown { batch, what }));
         }
     }
 }

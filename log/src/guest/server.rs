@@ -161,7 +161,7 @@ fn seat(shared: &Arc<Shared>, number: u64, stream: UnixStream) -> io::Result<()>
     let thread = thread::Builder::new().name("guest".to_owned()).spawn(move || {
         let full = format!("the owner of the store serves {GUESTS_MAX} guests already");
         let refuse = if crowded { Some(full) } else { None };
-        if let Err(error) = connection::serve(&host, stream, refuse) {
+        if let Err(error) = connection::serve(&host, &stream, refuse) {
             tracing::debug!(%error, "a guest was hung up on");
         }
         host.guests().remove(&number);
