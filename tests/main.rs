@@ -1,1 +1,10 @@
 //! The tests, one chapter a file, in reading order.
+#![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
+
+mod contract;
+mod guest;
+mod jsonl;
+mod share;
+mod stop;
+mod store;
+mod support;

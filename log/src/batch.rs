@@ -12,6 +12,7 @@ use crate::value::Blobs;
 pub struct Batch {
     events: Vec<(Event, Hash)>,
     blobs: Blobs,
+    bytes: usize,
 }
 
 impl Batch {
@@ -26,7 +27,7 @@ impl Batch {
     /// # Errors
     /// The first draft that breaks a limit of the format.
     pub fn of_drafts(first: Offset, drafts: &[Draft]) -> Result<Batch, EventError> {
-        let mut batch = Batch { events: Vec::with_capacity(drafts.len()), blobs: Blobs::default() };
+        let mut batch = Batch { events: Vec::with_capacity(drafts.len()), ..Batch::default() };
         for (nth, draft) in drafts.iter().enumerate() {
             let (event, blobs) = Event::encode(draft, first.plus(nth as u64))?;
             batch.push(event, blobs);
@@ -40,6 +41,8 @@ impl Batch {
             assert_eq!(event.offset(), last.offset().plus(1), "a batch has no gaps");
         }
         let digest = event.digest();
+        let texts: usize = blobs.given.iter().map(|(_, text)| text.len()).sum();
+        self.bytes += event.record().len() + texts;
         self.events.push((event, digest));
         self.blobs.given.extend(blobs.given);
         self.blobs.named.extend(blobs.named);
@@ -55,6 +58,12 @@ impl Batch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// About how many bytes it takes, its texts included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The events, in order.

@@ -20,6 +20,8 @@ pub(crate) const BLOCK_BYTES_MAX: usize = 1 << 20;
 
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
+/// The header of a block takes less.
+const HEADER_MAX: usize = 100;
 /// Shorter records are stored as they are.
 const COMPRESS_MIN: usize = 512;
 /// A block's records never take more, so a damaged length cannot ask for all memory.
@@ -32,6 +34,30 @@ pub(crate) enum Compression {
     WherePays,
     /// Never: the block stays in memory.
     Never,
+}
+
+/// The records of consecutive events, packed for a block: all of it that does not depend on where
+/// the block will stand, so it can be made before that is known.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    count: usize,
+    codec: u8,
+    records_length: usize,
+    body: Vec<u8>,
+}
+
+impl Packed {
+    pub(crate) fn of(events: &[(Event, Hash)], compression: Compression) -> Packed {
+        let lengths = events.iter().map(|(event, _)| event.record().len() + 4);
+        let mut records = Vec::with_capacity(lengths.sum());
+        for (event, _) in events {
+            write_varint(&mut records, event.record().len() as u64);
+            records.extend_from_slice(event.record());
+        }
+        let records_length = records.len();
+        let (codec, body) = compress(records, compression);
+        Packed { count: events.len(), codec, records_length, body }
+    }
 }
 
 /// Consecutive events of one branch, as stored.
@@ -58,32 +84,31 @@ pub struct Block {
 
 impl Block {
     /// Makes the block of `events`, each given with its digest, whose first stands after `before`.
+    /// `packed` holds their records.
     pub(crate) fn write(
         branch: BranchId,
         batch: BatchId,
         before: Hash,
         events: &[(Event, Hash)],
-        compression: Compression,
+        packed: &Packed,
     ) -> Block {
         assert!(!events.is_empty(), "a block holds events");
-        let mut records = Vec::with_capacity(events.len() * 256);
+        assert_eq!(events.len(), packed.count, "the records are those of the events");
         let mut after = before;
         for (event, digest) in events {
-            after = chain::link(&after, event, digest);
-            write_varint(&mut records, event.record().len() as u64);
-            records.extend_from_slice(event.record());
+            after = chain::link(&after, event.offset(), digest);
         }
-        let (codec, body) = compress(&records, compression);
-        let mut bytes = Vec::with_capacity(body.len() + 100);
+        let Packed { codec, records_length, ref body, .. } = *packed;
+        let mut bytes = Vec::with_capacity(body.len() + HEADER_MAX);
         bytes.push(FORMAT_VERSION);
         bytes.push(codec);
         write_varint(&mut bytes, events.len() as u64);
-        write_varint(&mut bytes, records.len() as u64);
+        write_varint(&mut bytes, records_length as u64);
         bytes.extend_from_slice(batch.as_bytes());
         bytes.extend_from_slice(before.as_bytes());
         bytes.extend_from_slice(after.as_bytes());
         let body_start = bytes.len();
-        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(body);
         Block {
             branch,
             first: events[0].0.offset(),
@@ -93,7 +118,7 @@ impl Block {
             after,
             bytes: bytes.into(),
             codec,
-            records_length: records.len(),
+            records_length,
             body_start,
         }
     }
@@ -189,7 +214,7 @@ impl Block {
         assert_eq!(events.len() as u64, self.count, "the events are this block's");
         let mut link = self.before;
         for event in events {
-            link = chain::link(&link, event, &event.digest());
+            link = chain::link(&link, event.offset(), &event.digest());
         }
         if link == self.after {
             return Ok(());
@@ -200,28 +225,30 @@ impl Block {
     }
 
     fn records(&self) -> Result<Bytes, &'static str> {
-        let body = self.bytes.slice(self.body_start..);
-        let records: Bytes = if self.codec == RAW {
-            body
-        } else {
-            let raw = zstd::bulk::decompress(&body, self.records_length);
-            raw.map_err(|_| "the block cannot be decompressed")?.into()
-        };
-        if records.len() == self.records_length {
-            Ok(records)
-        } else {
-            Err("a block of the wrong length")
-        }
+        decompress(self.codec, self.bytes.slice(self.body_start..), self.records_length)
     }
 }
 
-fn compress(records: &[u8], compression: Compression) -> (u8, Vec<u8>) {
-    if compression == Compression::WherePays && records.len() >= COMPRESS_MIN {
-        let packed =
-            zstd::bulk::compress(records, 1).expect("memory can be compressed into memory");
-        if packed.len() < records.len() - records.len() / 8 {
+/// Gives the codec and the bytes as stored.
+pub(crate) fn compress(raw: Vec<u8>, compression: Compression) -> (u8, Vec<u8>) {
+    if compression == Compression::WherePays && raw.len() >= COMPRESS_MIN {
+        let packed = zstd::bulk::compress(&raw, 1).expect("memory can be compressed into memory");
+        if packed.len() < raw.len() - raw.len() / 8 {
             return (ZSTD, packed);
         }
     }
-    (RAW, records.to_vec())
+    (RAW, raw)
+}
+
+/// What `compress` was given; `length` is what that had.
+pub(crate) fn decompress(codec: u8, body: Bytes, length: usize) -> Result<Bytes, &'static str> {
+    let raw: Bytes = match codec {
+        RAW => body,
+        ZSTD => {
+            let raw = zstd::bulk::decompress(&body, length);
+            raw.map_err(|_| "the bytes cannot be decompressed")?.into()
+        }
+        _ => return Err("the bytes are compressed in an unknown way"),
+    };
+    if raw.len() == length { Ok(raw) } else { Err("the bytes have the wrong length") }
 }

@@ -3,8 +3,7 @@
 //! `link(n) = BLAKE3(link(n-1) || n as 8 bytes, little-endian || digest of event n)`; before the first
 //! event stands `genesis`. A fork continues its parent's chain. Batches leave no trace in it.
 
-use crate::event::Event;
-use crate::id::Hash;
+use crate::id::{Hash, Offset};
 
 /// The link before the first event of a store's history.
 #[must_use]
@@ -12,12 +11,12 @@ pub fn genesis() -> Hash {
     Hash::from_bytes(*blake3::hash(b"starling log, format 1").as_bytes())
 }
 
-/// The link of `event`, whose digest is given, after the link of its predecessor.
+/// The link of the event at `offset`, whose digest is given, after the link of its predecessor.
 #[must_use]
-pub fn link(before: &Hash, event: &Event, digest: &Hash) -> Hash {
+pub fn link(before: &Hash, offset: Offset, digest: &Hash) -> Hash {
     let mut input = [0u8; 72];
     input[..32].copy_from_slice(before.as_bytes());
-    input[32..40].copy_from_slice(&event.offset().get().to_le_bytes());
+    input[32..40].copy_from_slice(&offset.get().to_le_bytes());
     input[40..].copy_from_slice(digest.as_bytes());
     Hash::from_bytes(*blake3::hash(&input).as_bytes())
 }

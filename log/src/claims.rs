@@ -17,7 +17,8 @@ pub(crate) struct Claims {
 
 #[derive(Debug)]
 struct Live {
-    epoch: Epoch,
+    /// None while the claim is being made durable.
+    epoch: Option<Epoch>,
     owner: String,
     inbox: mpsc::UnboundedSender<Delivery>,
 }
@@ -27,26 +28,32 @@ impl Claims {
         self.live.lock().expect("no thread panics while it holds the claims")
     }
 
-    /// Refuses while another engine runs the branch; else makes the claim that `epoch` gives.
+    /// Refuses while another engine runs the branch; else makes the claim that `epoch` gives, which
+    /// may take its time: no other branch waits for it.
     pub(crate) fn claim(
         &self,
         branch: BranchId,
         owner: &str,
         epoch: impl FnOnce() -> Result<Epoch, LogError>,
     ) -> Result<Claim, LogError> {
+        let (sender, inbox) = mpsc::unbounded_channel();
         let mut live = self.live();
         if let Some(other) = live.get(&branch).filter(|other| !other.inbox.is_closed()) {
             return Err(LogError::Claimed { branch, owner: other.owner.clone() });
         }
+        live.insert(branch, Live { epoch: None, owner: owner.to_owned(), inbox: sender });
+        drop(live);
+        // If this fails, the inbox is dropped, and with it the claim.
         let epoch = epoch()?;
-        let (sender, inbox) = mpsc::unbounded_channel();
-        live.insert(branch, Live { epoch, owner: owner.to_owned(), inbox: sender });
+        let mut live = self.live();
+        let ours = live.get_mut(&branch).expect("a claim that lives is not replaced");
+        ours.epoch = Some(epoch);
         Ok(Claim { epoch, inbox })
     }
 
     pub(crate) fn release(&self, branch: BranchId, epoch: Epoch) {
         let mut live = self.live();
-        if live.get(&branch).is_some_and(|live| live.epoch == epoch) {
+        if live.get(&branch).is_some_and(|live| live.epoch == Some(epoch)) {
             live.remove(&branch);
         }
     }

@@ -304,6 +304,11 @@ fn read_bound(rest: &mut &[u8]) -> Result<Bound, &'static str> {
     }
 }
 
+/// Whether a part of a record was replaced by its digest.
+pub(crate) fn has_dropped_part(record: &[u8]) -> bool {
+    record[0] & DROPPED != 0
+}
+
 /// Reads a cause that `read` has checked.
 pub(crate) fn cause(bytes: &[u8]) -> Cause {
     read_cause(bytes).expect("the record was checked when it was read")

@@ -85,6 +85,36 @@ pub enum LogError {
         path = path.display(), anchor = anchor.display()
     )]
     RolledBack { path: PathBuf, anchor: PathBuf, anchored: u64, found: u64 },
+    #[error(
+        "{path} is not the store that {anchor} remembers; put the right file back, or delete {anchor} \
+         to use this one",
+        path = path.display(), anchor = anchor.display()
+    )]
+    Replaced { path: PathBuf, anchor: PathBuf },
+    #[error(
+        "{path} is gone, but {anchor} remembers it at commit {anchored}; put the file back, or delete \
+         {anchor} to start anew",
+        path = path.display(), anchor = anchor.display()
+    )]
+    Lost { path: PathBuf, anchor: PathBuf, anchored: u64 },
+    #[error(
+        "{anchor} is damaged: {what}; delete it to open the store without knowing whether it was \
+         rolled back",
+        anchor = anchor.display()
+    )]
+    Anchor { anchor: PathBuf, what: String },
+    #[error("{path} exists already", path = path.display())]
+    Exists { path: PathBuf },
+    #[error("{path} is open in another process", path = path.display())]
+    Owned { path: PathBuf },
+    #[error(
+        "{path} cannot grow: {free} bytes are free on its disk and {needed} are needed; nothing was \
+         written, so free some space and try again",
+        path = path.display()
+    )]
+    Full { path: PathBuf, free: u64, needed: u64 },
+    #[error("the blob {hash} is damaged: {what}; restore a backup")]
+    Blob { hash: Hash, what: &'static str },
     #[error("{path} is owned by another process that does not answer: {what}", path = path.display())]
     Busy { path: PathBuf, what: String },
     #[error("{path} does not exist; `run`, `append` and `import` create a store", path = path.display())]
@@ -99,6 +129,11 @@ pub enum LogError {
     Event(#[from] EventError),
     #[error(transparent)]
     Name(#[from] NameError),
+    #[error(
+        "{what} takes {bytes} bytes, and the process that owns the store exchanges at most {limit} at \
+         once; send less, or stop that process"
+    )]
+    Message { what: &'static str, bytes: usize, limit: usize },
     #[error("the process that owns the store said: {0}")]
     Owner(String),
 }

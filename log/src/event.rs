@@ -209,6 +209,12 @@ impl Event {
         encode::digest(&self.bytes, &self.layout)
     }
 
+    /// Whether payload or changes were dropped, so that only their digest is left.
+    #[must_use]
+    pub fn has_dropped_part(&self) -> bool {
+        encode::has_dropped_part(&self.bytes)
+    }
+
     /// The record as stored.
     #[must_use]
     pub fn record(&self) -> &Bytes {

@@ -18,10 +18,14 @@ mod derive;
 mod encode;
 mod error;
 mod event;
+mod guest;
 mod id;
+mod jsonl;
 mod log;
 mod memory;
 mod read;
+mod redb;
+mod store;
 mod tables;
 mod tail;
 mod value;
@@ -34,12 +38,18 @@ pub use crate::change::{Change, ChangeRef, ChangesRef, NamesRef, WriteOp, change
 pub use crate::derive::{Derivation, element_id, ensured_edge_id};
 pub use crate::error::{AppendError, Corruption, EventError, LogError, NameError};
 pub use crate::event::{Bound, Cause, Draft, EVENT_MAX, Event};
+pub use crate::guest::{GuestLog, Server};
 pub use crate::id::{
     BatchId, BranchId, BranchName, Epoch, EventId, Hash, Head, Hex, LogId, Offset, Time,
+};
+pub use crate::jsonl::{
+    Escapes, ImportError, Imported, LINE_MAX, LineError, export, import, read_line, write_line,
 };
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
 pub use crate::memory::MemoryLog;
 pub use crate::read::{Events, find_batch, read, read_all, read_one, verify};
+pub use crate::redb::RedbLog;
+pub use crate::store::{Missing, Store};
 pub use crate::tail::tail;
 pub use crate::value::{
     BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, ValueRef, ValueWriter,

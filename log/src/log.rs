@@ -19,7 +19,7 @@ use crate::batch::Batch;
 use crate::block::Block;
 use crate::branch::Branch;
 use crate::error::{AppendError, LogError};
-use crate::event::Draft;
+use crate::event::{Draft, Event};
 use crate::id::{BranchId, BranchName, Epoch, Hash, Head, LogId, Offset};
 
 /// A batch and the place where it is to land.
@@ -33,6 +33,21 @@ pub struct Append {
     pub expected: Head,
     /// The claim under which they were made.
     pub epoch: Epoch,
+}
+
+impl Append {
+    /// Checks that the events say that they stand where they are to land.
+    ///
+    /// # Panics
+    /// They do not; whoever made the batch has erred.
+    pub(crate) fn check_place(&self) {
+        let first = self.batch.events().next().map(Event::offset);
+        let place = self.expected.next();
+        assert!(
+            first.is_none_or(|first| first == place),
+            "the events of a batch stand at its place: {first:?}, not {place}"
+        );
+    }
 }
 
 /// What became of an accepted append.

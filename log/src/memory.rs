@@ -10,9 +10,9 @@ use crate::block::{Block, Compression};
 use crate::branch::{Branch, Tip};
 use crate::claims::{Claims, Heads};
 use crate::error::{AppendError, LogError};
-use crate::id::{BranchId, BranchName, Epoch, Hash, Head, LogId, Offset};
+use crate::id::{BatchId, BranchId, BranchName, Epoch, Hash, Head, LogId, Offset};
 use crate::log::{Append, Appended, Claim, Delivery, Log, Offer, Pending};
-use crate::tables::{self, BranchRecord, Tables};
+use crate::tables::{self, BranchRecord, Tables, WriteTables};
 
 /// A log that lives and dies with its process.
 #[derive(Debug)]
@@ -101,7 +101,8 @@ impl Log for MemoryLog {
     }
 
     fn submit(&self, append: Append) -> Pending<Result<Appended, AppendError>> {
-        let land = || tables::land(&mut *self.open()?, &append);
+        let name = append.batch.id(append.branch, append.expected);
+        let land = || tables::land(&mut *self.open()?, &append, name, None);
         let result = land();
         self.announced(append.branch, result)
     }
@@ -111,7 +112,8 @@ impl Log for MemoryLog {
         match self.claims.deliver(branch, Delivery { offer, answer }) {
             Ok(()) => pending,
             Err(Delivery { offer, .. }) => {
-                let land = || tables::land_offer(&mut *self.open()?, branch, &offer);
+                let mut name = BatchId::ZERO;
+                let mut land = || tables::land_offer(&mut *self.open()?, branch, &offer, &mut name);
                 let result = land();
                 self.announced(branch, result)
             }
@@ -124,11 +126,16 @@ impl Log for MemoryLog {
         from: Offset,
         bytes_max: usize,
     ) -> Result<Vec<Block>, LogError> {
-        tables::blocks(&*self.open()?, branch, from, bytes_max)
+        let store = self.open()?;
+        let head = tables::tip(&*store, branch)?.head;
+        let lineage = tables::lineage(&*store, branch)?;
+        tables::blocks(&lineage, head, from, bytes_max, |branch, at| store.own_block(branch, at))
     }
 
     fn find_key(&self, branch: BranchId, key: &str) -> Result<Option<Offset>, LogError> {
-        tables::find_key(&*self.open()?, branch, key)
+        let store = self.open()?;
+        let lineage = tables::lineage(&*store, branch)?;
+        tables::find_key(&lineage, |branch| store.own_key(branch, key))
     }
 
     fn put_blob(&self, bytes: Bytes) -> Result<Hash, LogError> {
@@ -143,7 +150,7 @@ impl Log for MemoryLog {
 
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {
         let store = self.open()?;
-        let head = tables::branch(&*store, branch)?.tip.head;
+        let head = tables::tip(&*store, branch)?.head;
         Ok(self.heads.follow(branch, head))
     }
 
@@ -168,6 +175,10 @@ impl Tables for Store {
         Ok(self.branches.get(index(branch)).cloned())
     }
 
+    fn has_branch(&self, name: &BranchName) -> Result<bool, LogError> {
+        Ok(self.branches.iter().any(|record| record.name == *name))
+    }
+
     fn tip(&self, branch: BranchId) -> Result<Option<Tip>, LogError> {
         Ok(self.tips.get(index(branch)).copied())
     }
@@ -180,7 +191,9 @@ impl Tables for Store {
     fn own_key(&self, branch: BranchId, key: &str) -> Result<Option<Offset>, LogError> {
         Ok(self.keys.get(&(branch, key.to_owned())).copied())
     }
+}
 
+impl WriteTables for Store {
     fn has_blob(&self, hash: &Hash) -> Result<bool, LogError> {
         Ok(self.blobs.contains_key(hash))
     }

@@ -172,7 +172,7 @@ impl ChainCheck {
         };
         let mut link = block.before;
         for event in events.iter().take_while(|event| event.offset() < to) {
-            link = chain::link(&link, event, &event.digest());
+            link = chain::link(&link, event.offset(), &event.digest());
         }
         if link != cut_link {
             return bad(to, "the fork made here remembers another hash");

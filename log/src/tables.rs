@@ -4,11 +4,13 @@
 //! `create`, `fork` and `claim` are the only code that writes them, so a rule (what a key means, when
 //! a head has moved) is the same for all.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::block::{BLOCK_BYTES_MAX, BLOCK_EVENTS_MAX, Block, Compression};
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_EVENTS_MAX, Block, Compression, Packed};
 use crate::branch::{Branch, ForkPoint, Lineage, Tip};
 use crate::chain::{self, genesis};
 use crate::error::{AppendError, Corruption, EventError, LogError};
@@ -17,20 +19,25 @@ use crate::id::{BatchId, BranchId, BranchName, Epoch, Hash, Head, Offset};
 use crate::log::{Append, Appended, Landed, Offer};
 
 /// What never changes about a branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BranchRecord {
     pub(crate) name: BranchName,
     pub(crate) fork: Option<ForkPoint>,
 }
 
-/// The tables of one store, within one commit.
+/// The tables of one store as they are read.
 pub(crate) trait Tables {
     fn branch_count(&self) -> Result<u32, LogError>;
     fn branch_record(&self, branch: BranchId) -> Result<Option<BranchRecord>, LogError>;
+    fn has_branch(&self, name: &BranchName) -> Result<bool, LogError>;
     fn tip(&self, branch: BranchId) -> Result<Option<Tip>, LogError>;
     /// The block of the branch itself that holds `offset`, or the last one before it.
     fn own_block(&self, branch: BranchId, offset: Offset) -> Result<Option<Block>, LogError>;
     fn own_key(&self, branch: BranchId, key: &str) -> Result<Option<Offset>, LogError>;
+}
+
+/// The tables of one store within one commit.
+pub(crate) trait WriteTables: Tables {
     fn has_blob(&self, hash: &Hash) -> Result<bool, LogError>;
     fn compression(&self) -> Compression;
 
@@ -43,10 +50,17 @@ pub(crate) trait Tables {
 
 /// One branch as the caller sees it.
 pub(crate) fn branch(tables: &dyn Tables, id: BranchId) -> Result<Branch, LogError> {
-    let missing = || LogError::NoBranch { name: id.to_string() };
-    let record = tables.branch_record(id)?.ok_or_else(missing)?;
-    let tip = tables.tip(id)?.ok_or_else(missing)?;
-    Ok(Branch { id, name: record.name, fork: record.fork, tip })
+    let record = tables.branch_record(id)?.ok_or_else(|| no_branch(id))?;
+    Ok(Branch { id, name: record.name, fork: record.fork, tip: tip(tables, id)? })
+}
+
+fn no_branch(id: BranchId) -> LogError {
+    LogError::NoBranch { name: id.to_string() }
+}
+
+/// How far a branch reaches.
+pub(crate) fn tip(tables: &dyn Tables, id: BranchId) -> Result<Tip, LogError> {
+    tables.tip(id)?.ok_or_else(|| no_branch(id))
 }
 
 /// All branches, by number.
@@ -60,20 +74,20 @@ pub(crate) fn lineage(tables: &dyn Tables, id: BranchId) -> Result<Lineage, LogE
 }
 
 /// Makes an empty branch.
-pub(crate) fn create(tables: &mut dyn Tables, name: &BranchName) -> Result<Branch, LogError> {
+pub(crate) fn create(tables: &mut dyn WriteTables, name: &BranchName) -> Result<Branch, LogError> {
     let tip = Tip { head: Head::EMPTY, link: genesis(), epoch: Epoch::UNCLAIMED, taken: 0 };
     add_branch(tables, name, None, tip)
 }
 
 /// Makes a branch that shares a prefix of `parent`.
 pub(crate) fn fork(
-    tables: &mut dyn Tables,
+    tables: &mut dyn WriteTables,
     parent: BranchId,
     cut: Head,
     name: &BranchName,
     serving: &str,
 ) -> Result<Branch, LogError> {
-    let head = branch(tables, parent)?.tip.head;
+    let head = tip(tables, parent)?.head;
     if cut > head {
         return Err(LogError::BeyondHead { branch: parent, head, asked: cut });
     }
@@ -88,18 +102,15 @@ pub(crate) fn fork(
 }
 
 fn add_branch(
-    tables: &mut dyn Tables,
+    tables: &mut dyn WriteTables,
     name: &BranchName,
     fork: Option<ForkPoint>,
     tip: Tip,
 ) -> Result<Branch, LogError> {
-    let count = tables.branch_count()?;
-    for id in (0..count).map(BranchId::new) {
-        if branch(tables, id)?.name == *name {
-            return Err(LogError::BranchExists { name: name.clone() });
-        }
+    if tables.has_branch(name)? {
+        return Err(LogError::BranchExists { name: name.clone() });
     }
-    let id = BranchId::new(count);
+    let id = BranchId::new(tables.branch_count()?);
     let record = BranchRecord { name: name.clone(), fork };
     tables.put_branch(id, &record)?;
     tables.put_tip(id, &tip)?;
@@ -118,7 +129,7 @@ fn link_and_taken(
     let mut link = block.before;
     let mut taken = 0;
     for event in events.iter().take_while(|event| event.offset() <= offset) {
-        link = chain::link(&link, event, &event.digest());
+        link = chain::link(&link, event.offset(), &event.digest());
         taken = event.taken();
     }
     Ok((link, taken))
@@ -138,17 +149,23 @@ pub(crate) fn block_with(
 }
 
 /// Claims a branch: every older claim is over.
-pub(crate) fn claim(tables: &mut dyn Tables, id: BranchId) -> Result<Epoch, LogError> {
-    let tip = branch(tables, id)?.tip;
+pub(crate) fn claim(tables: &mut dyn WriteTables, id: BranchId) -> Result<Epoch, LogError> {
+    let tip = tip(tables, id)?;
     let epoch = tip.epoch.next();
     tables.put_tip(id, &Tip { epoch, ..tip })?;
     Ok(epoch)
 }
 
-/// Lands a batch at exactly its place, or says why not.
-pub(crate) fn land(tables: &mut dyn Tables, append: &Append) -> Result<Appended, AppendError> {
+/// Lands a batch, whose id is `name`, at exactly its place, or says why not. `packed` may hold its records, as `pack`
+/// makes them, where the caller had the time to do that before.
+pub(crate) fn land(
+    tables: &mut dyn WriteTables,
+    append: &Append,
+    name: BatchId,
+    packed: Option<&[Packed]>,
+) -> Result<Appended, AppendError> {
     let Append { branch: id, batch, expected, epoch } = append;
-    let tip = branch(tables, *id)?.tip;
+    let tip = tip(tables, *id)?;
     if *epoch != tip.epoch {
         return Err(AppendError::Superseded { branch: *id, held: *epoch, current: tip.epoch });
     }
@@ -156,35 +173,44 @@ pub(crate) fn land(tables: &mut dyn Tables, append: &Append) -> Result<Appended,
         let (branch, expected, actual) = (*id, *expected, tip.head);
         return Err(AppendError::TailMoved { branch, expected, actual });
     }
-    if let Some(first) = batch.events().next() {
-        assert_eq!(first.offset(), expected.next(), "the events of a batch stand at its place");
-    }
-    write(tables, *id, tip, batch, batch.id(*id, *expected))
+    append.check_place();
+    write(tables, Place { id: *id, tip }, batch, name, packed)
 }
 
-/// Lands events from outside at the head, wherever it is.
+/// Lands events from outside at the head, wherever it is. The batch that they make is named in
+/// `name` before anything of it is written.
 pub(crate) fn land_offer(
-    tables: &mut dyn Tables,
+    tables: &mut dyn WriteTables,
     id: BranchId,
     offer: &Offer,
+    name: &mut BatchId,
 ) -> Result<Appended, AppendError> {
-    let tip = branch(tables, id)?.tip;
+    let tip = tip(tables, id)?;
     if let Some(expected) = offer.expected.filter(|expected| *expected != tip.head) {
         return Err(AppendError::TailMoved { branch: id, expected, actual: tip.head });
     }
     let mut drafts = offer.drafts.clone();
     drafts.iter_mut().for_each(|draft| draft.taken = tip.taken);
     let batch = Batch::of_drafts(tip.head.next(), &drafts)?;
-    write(tables, id, tip, &batch, batch.id(id, tip.head))
+    *name = batch.id(id, tip.head);
+    write(tables, Place { id, tip }, &batch, *name, None)
+}
+
+/// Where a batch is to land.
+#[derive(Clone, Copy)]
+struct Place {
+    id: BranchId,
+    tip: Tip,
 }
 
 fn write(
-    tables: &mut dyn Tables,
-    id: BranchId,
-    tip: Tip,
+    tables: &mut dyn WriteTables,
+    place: Place,
     batch: &Batch,
     name: BatchId,
+    packed: Option<&[Packed]>,
 ) -> Result<Appended, AppendError> {
+    let Place { id, tip } = place;
     let (events, blobs) = batch.parts();
     let (fresh, landed) = without_repeats(tables, id, tip.head, events)?;
     for hash in &blobs.named {
@@ -199,40 +225,55 @@ fn write(
             tables.put_blob(hash, bytes)?;
         }
     }
+    let ours;
+    let packed = match packed {
+        Some(packed) if fresh.len() == events.len() => packed,
+        _ => {
+            ours = pack(&fresh, tables.compression());
+            &ours
+        }
+    };
     let mut link = tip.link;
-    for part in parts(&fresh) {
-        let block = Block::write(id, name, link, part, tables.compression());
+    for (part, packed) in parts(&fresh).zip(packed) {
+        let block = Block::write(id, name, link, part, packed);
         link = block.after;
         tables.put_block(&block)?;
     }
-    for (event, _) in &fresh {
+    for (event, _) in fresh.iter() {
         if let Some(key) = event.key() {
             tables.put_key(id, key, event.offset())?;
         }
     }
     let taken = fresh.last().map_or(tip.taken, |(event, _)| event.taken());
     let head = tip.head.plus(fresh.len() as u64);
-    tables.put_tip(id, &Tip { head, link, epoch: tip.epoch, taken })?;
+    if head > tip.head {
+        tables.put_tip(id, &Tip { head, link, epoch: tip.epoch, taken })?;
+    }
     Ok(Appended { head, link, landed })
 }
 
 type Sealed = (Event, Hash);
 
 /// Leaves out what a durable key says has landed before, and closes the gaps.
-fn without_repeats(
+fn without_repeats<'a>(
     tables: &dyn Tables,
     id: BranchId,
     head: Head,
-    events: &[Sealed],
-) -> Result<(Vec<Sealed>, Vec<Landed>), AppendError> {
-    let mut fresh: Vec<Sealed> = Vec::with_capacity(events.len());
+    events: &'a [Sealed],
+) -> Result<(Cow<'a, [Sealed]>, Vec<Landed>), AppendError> {
+    let fresh = |offset| Landed { offset, repeated: false };
+    if events.iter().all(|(event, _)| event.key().is_none()) {
+        let landed = events.iter().map(|(event, _)| fresh(event.offset())).collect();
+        return Ok((Cow::Borrowed(events), landed));
+    }
+    let mut kept: Vec<Sealed> = Vec::with_capacity(events.len());
     let mut landed = Vec::with_capacity(events.len());
+    let mut in_batch: HashMap<&str, usize> = HashMap::new();
     for (event, digest) in events {
-        let offset = head.next().plus(fresh.len() as u64);
+        let offset = head.next().plus(kept.len() as u64);
         if let Some(key) = event.key() {
-            let same_batch = fresh.iter().find(|(earlier, _)| earlier.key() == Some(key));
-            let first = match same_batch {
-                Some((earlier, _)) => Some(earlier.clone()),
+            let first = match in_batch.get(key) {
+                Some(place) => Some(kept[*place].0.clone()),
                 None => keyed_event(tables, id, key)?,
             };
             if let Some(first) = first {
@@ -243,21 +284,21 @@ fn without_repeats(
                 landed.push(Landed { offset: first.offset(), repeated: true });
                 continue;
             }
+            in_batch.insert(key, kept.len());
         }
-        landed.push(Landed { offset, repeated: false });
-        fresh.push((event.clone().at(offset), *digest));
+        landed.push(fresh(offset));
+        kept.push((event.clone().at(offset), *digest));
     }
-    Ok((fresh, landed))
+    Ok((Cow::Owned(kept), landed))
 }
 
-/// Where `key` stands along the ancestry of a branch.
+/// Where a key stands along the ancestry of a branch; `own_key` looks among a branch's own.
 pub(crate) fn find_key(
-    tables: &dyn Tables,
-    id: BranchId,
-    key: &str,
+    lineage: &Lineage,
+    own_key: impl Fn(BranchId) -> Result<Option<Offset>, LogError>,
 ) -> Result<Option<Offset>, LogError> {
-    for segment in lineage(tables, id)?.segments().iter().rev() {
-        let found = tables.own_key(segment.branch, key)?;
+    for segment in lineage.segments().iter().rev() {
+        let found = own_key(segment.branch)?;
         let found = found.filter(|offset| segment.to.is_none_or(|to| *offset < to));
         if found.is_some() {
             return Ok(found);
@@ -267,10 +308,16 @@ pub(crate) fn find_key(
 }
 
 fn keyed_event(tables: &dyn Tables, id: BranchId, key: &str) -> Result<Option<Event>, LogError> {
-    let Some(offset) = find_key(tables, id, key)? else { return Ok(None) };
+    let found = find_key(&lineage(tables, id)?, |branch| tables.own_key(branch, key))?;
+    let Some(offset) = found else { return Ok(None) };
     let block = block_with(tables, id, offset)?;
     let place = block.first.distance_to(offset) as usize;
     Ok(block.events()?.into_iter().nth(place))
+}
+
+/// The records of a batch's blocks, which need not know where they will stand.
+pub(crate) fn pack(events: &[(Event, Hash)], compression: Compression) -> Vec<Packed> {
+    parts(events).map(|part| Packed::of(part, compression)).collect()
 }
 
 /// Cuts events into what fits a block.
@@ -291,19 +338,19 @@ fn parts(events: &[Sealed]) -> impl Iterator<Item = &[Sealed]> {
     })
 }
 
-/// The stored blocks from `from` on, through the ancestors; see `Log::blocks`.
+/// The stored blocks from `from` to `head`, through the ancestors; see `Log::blocks`. `own_block`
+/// finds the block of a branch itself that holds an offset, or the last one before it.
 pub(crate) fn blocks(
-    tables: &dyn Tables,
-    id: BranchId,
+    lineage: &Lineage,
+    head: Head,
     from: Offset,
     bytes_max: usize,
+    mut own_block: impl FnMut(BranchId, Offset) -> Result<Option<Block>, LogError>,
 ) -> Result<Vec<Block>, LogError> {
-    let head = branch(tables, id)?.tip.head;
-    let lineage = lineage(tables, id)?;
     let (mut found, mut bytes, mut at) = (Vec::new(), 0, from);
     while at < head.next() && (found.is_empty() || bytes < bytes_max) {
         let segment = lineage.owner(at);
-        let block = tables.own_block(segment.branch, at)?;
+        let block = own_block(segment.branch, at)?;
         let block = block.filter(|block| at < block.head().next());
         let Some(block) = block else {
             let what = "the event is missing".to_owned();
