@@ -26,6 +26,7 @@ pub(super) enum Refusal {
     Superseded { branch: BranchId, held: Epoch, current: Epoch },
     KeyConflict { branch: BranchId, key: String, first: Offset },
     Unknown { batch: BatchId, what: String },
+    Refused { what: String },
     Log(Fault),
 }
 
@@ -90,6 +91,7 @@ impl From<AppendError> for Refusal {
                 Refusal::KeyConflict { branch, key, first }
             }
             AppendError::Unknown { batch, what } => Refusal::Unknown { batch, what },
+            AppendError::Refused { what } => Refusal::Refused { what },
             AppendError::Log(error) => Refusal::Log(error.into()),
         }
     }
@@ -108,6 +110,7 @@ impl From<Refusal> for AppendError {
                 AppendError::KeyConflict { branch, key, first }
             }
             Refusal::Unknown { batch, what } => AppendError::Unknown { batch, what },
+            Refusal::Refused { what } => AppendError::Refused { what },
             Refusal::Log(fault) => AppendError::Log(fault.into()),
         }
     }
