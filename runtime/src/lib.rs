@@ -5,12 +5,12 @@
 //! 3. Idle is idle: at rest nothing is due, nothing is written and nothing is asked of the processor.
 
 mod engine;
-//mod flock;
+mod flock;
 mod kinds;
 
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
     Schedule, Start, Step, refire, start_branch,
 };
-//pub use crate::flock::{Flock, FlockError, Overrides, Report, Source, Synced, start, sync};
+pub use crate::flock::{Flock, FlockError, Overrides, Report, Source, Synced, start, sync};
 pub use crate::kinds::check_outside_kind;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use behaviors::Loaded;
 use log::Hash;
-use script::ScriptFile;
+use script::{Limits, ScriptHost};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
@@ -60,12 +60,9 @@ fn source(path: &str, text: String) -> Source {
 /// # Errors
 /// Why the file cannot be used, with file, line and column.
 pub fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
-    let declared = ScriptFile::load(path, text).map_err(|error| error.to_string())?;
-    let mut loaded: Vec<Loaded> = declared
-        .into_iter()
-        .map(|behavior| Loaded::new(Arc::new(behavior), text))
-        .filter(|loaded| loaded.metadata().enabled)
-        .collect();
+    static HOST: LazyLock<ScriptHost> = LazyLock::new(|| ScriptHost::new(Limits::default()));
+    let mut loaded = HOST.load(path, text).map_err(|error| error.to_string())?;
+    loaded.retain(|loaded| loaded.metadata().enabled);
     loaded.sort_by(|a, b| a.metadata().name.cmp(&b.metadata().name));
     Ok(loaded)
 }
