@@ -1,1 +1,4 @@
-//! Empty so far.
+//! Making it happen: commands, and with them everything that touches the world outside the log.
+
+pub mod cli;
+mod clock;
