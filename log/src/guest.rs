@@ -64,7 +64,11 @@ impl GuestLog {
         on_lost: OnLost,
     ) -> Result<Option<GuestLog>, LogError> {
         let failed = |source| LogError::Io { doing: "calling the owner of the store", source };
-        let place = socket::place(path).map_err(failed)?;
+        let place = match socket::place(path) {
+            // Without its folder there is no store, and nobody to serve it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            place => place.map_err(failed)?,
+        };
         let Some(stream) = socket::call(&place).map_err(failed)? else { return Ok(None) };
         Ok(Some(GuestLog { link: Link::open(path, stream, heads, on_lost)? }))
     }
@@ -218,6 +222,11 @@ impl Log for GuestLog {
 
     fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError> {
         expect_answer!(self.link.call(Call::Blob(*hash)), Answer::Blob(bytes) => bytes)
+    }
+
+    fn blobs(&self, after: Option<Hash>, count: usize) -> Result<Vec<Hash>, LogError> {
+        let call = Call::Blobs { after, count: count as u64 };
+        expect_answer!(self.link.call(call), Answer::Blobs(hashes) => hashes)
     }
 
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {

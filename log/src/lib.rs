@@ -8,6 +8,8 @@
 //! The log does not know what an event means; that is the job of `projection`. It runs no behavior,
 //! reads no clock, and waits for nobody but the disk.
 
+mod address;
+mod backup;
 mod batch;
 mod block;
 mod branch;
@@ -30,6 +32,8 @@ mod tables;
 mod tail;
 mod value;
 
+pub use crate::address::{Address, At};
+pub use crate::backup::backup;
 pub use crate::batch::Batch;
 pub use crate::block::{Block, FORMAT_VERSION};
 pub use crate::branch::{Branch, ForkPoint, Lineage, Segment, Tip};

@@ -213,6 +213,13 @@ pub trait Log: Send + Sync + Debug {
     /// The store is damaged or cannot be read.
     fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError>;
 
+    /// The hashes of what is stored, in order, `count` of those after `after`: for whoever copies a
+    /// store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn blobs(&self, after: Option<Hash>, count: usize) -> Result<Vec<Hash>, LogError>;
+
     /// Follows the durable head of a branch.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A log in memory: as durable as the process, and the same in every other promise.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -29,7 +30,7 @@ struct Store {
     tips: Vec<Tip>,
     blocks: BTreeMap<(BranchId, Offset), Block>,
     keys: HashMap<(BranchId, String), Offset>,
-    blobs: HashMap<Hash, Bytes>,
+    blobs: BTreeMap<Hash, Bytes>,
     closed: bool,
 }
 
@@ -146,6 +147,11 @@ impl Log for MemoryLog {
 
     fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError> {
         Ok(self.open()?.blobs.get(hash).cloned())
+    }
+
+    fn blobs(&self, after: Option<Hash>, count: usize) -> Result<Vec<Hash>, LogError> {
+        let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        Ok(self.open()?.blobs.range(range).map(|(hash, _)| *hash).take(count).collect())
     }
 
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {

@@ -19,6 +19,7 @@ mod state;
 mod tables;
 mod writer;
 
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -235,6 +236,18 @@ impl Log for RedbLog {
         })?;
         let damaged = |what| LogError::Blob { hash: *hash, what };
         row.map(|row| rows::read_blob(hash, &row).map_err(damaged)).transpose()
+    }
+
+    fn blobs(&self, after: Option<Hash>, count: usize) -> Result<Vec<Hash>, LogError> {
+        self.shared.read(|transaction| {
+            type Key<'a> = &'a [u8; 32];
+            let after = after.as_ref().map(Hash::as_bytes);
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let range: (Bound<Key<'_>>, Bound<Key<'_>>) = (from, Bound::Unbounded);
+            let rows = transaction.open_table(BLOBS)?.range::<Key<'_>>(range)?.take(count);
+            let hashes = rows.map(|row| row.map(|(hash, _)| Hash::from_bytes(*hash.value())));
+            Ok(hashes.collect::<Result<_, _>>()?)
+        })
     }
 
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {

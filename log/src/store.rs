@@ -298,6 +298,10 @@ impl Log for Store {
         self.with(|log| log.blob(hash))
     }
 
+    fn blobs(&self, after: Option<Hash>, count: usize) -> Result<Vec<Hash>, LogError> {
+        self.with(|log| log.blobs(after, count))
+    }
+
     fn watch(&self, branch: BranchId) -> Result<watch::Receiver<Head>, LogError> {
         // Noted first: should the owner leave in between, the next one is followed.
         self.followed().insert(branch);

@@ -4,6 +4,8 @@
 //! 2. Durable before visible: readers see what the disk holds.
 //! 3. Idle is idle: at rest nothing is due, nothing is written and nothing is asked of the processor.
 
+pub mod cli;
+mod clock;
 mod engine;
 mod flock;
 mod kinds;

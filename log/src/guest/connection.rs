@@ -27,6 +27,8 @@ use crate::log::{Append, Appended, Claim, Delivery, Offer, Pending};
 const GREETING_TIME: Duration = Duration::from_secs(10);
 /// How many bytes of blocks go into one answer, at most.
 const BLOCKS_MAX: u64 = 4 << 20;
+/// How many blobs are listed in one answer, at most.
+const BLOBS_MAX: u64 = 100_000;
 /// How many bytes of appends wait for the disk, for one guest.
 const APPENDS_MAX: usize = 64 << 20;
 /// How many offers of one guest wait for an engine.
@@ -205,6 +207,9 @@ impl Connection {
             Call::FindKey { branch, key } => Answer::Key(log.find_key(branch, &key)?),
             Call::PutBlob(bytes) => Answer::Stored(log.put_blob(bytes)?),
             Call::Blob(hash) => Answer::Blob(log.blob(&hash)?),
+            Call::Blobs { after, count } => {
+                Answer::Blobs(log.blobs(after, count.min(BLOBS_MAX) as usize)?)
+            }
             Call::Watch(branch) => Answer::Watching(self.watch(branch)?),
             Call::Submit { .. }
             | Call::Offer { .. }

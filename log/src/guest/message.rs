@@ -85,6 +85,10 @@ pub(super) enum Call {
     },
     PutBlob(Bytes),
     Blob(Hash),
+    Blobs {
+        after: Option<Hash>,
+        count: u64,
+    },
     Watch(BranchId),
     /// What became of a delivery; `None` when the engine let go of it. Not answered.
     Delivered {
@@ -133,6 +137,7 @@ pub(super) enum Answer {
     Key(Option<Offset>),
     Stored(Hash),
     Blob(Option<Bytes>),
+    Blobs(Vec<Hash>),
     Watching(Head),
     Failed(Fault),
 }

@@ -1,0 +1,10 @@
+//! The `starling` command: everything is in `runtime::cli`, where it can be called without a process.
+
+use std::io::{BufReader, BufWriter, stderr, stdin, stdout};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let input = Box::new(BufReader::new(stdin()));
+    let mut out = BufWriter::with_capacity(64 << 10, stdout().lock());
+    ExitCode::from(runtime::cli::run(std::env::args_os(), input, &mut out, &mut stderr()))
+}

@@ -1,0 +1,331 @@
+//! The tests that start the real binary: what only separate processes can show.
+//!
+//! With `STARLING_LONG=1` the backups during writes are made 100 times.
+#![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a command did.
+struct Done {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn command(folder: &Path, line: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
+    command.current_dir(folder).args(line).env("USER", "ann").env_remove("STARLING_STORE");
+    command
+}
+
+fn run(folder: &Path, line: &[&str]) -> Done {
+    let output = command(folder, line).stdin(Stdio::null()).output().unwrap();
+    Done {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs a command that works, and gives its output.
+fn ok(folder: &Path, line: &[&str]) -> String {
+    let done = run(folder, line);
+    assert_eq!(done.code, 0, "{line:?}: {}", done.err);
+    done.out
+}
+
+fn fails(folder: &Path, line: &[&str], code: i32, says: &str) {
+    let done = run(folder, line);
+    assert_eq!(done.code, code, "{line:?}: {}{}", done.out, done.err);
+    assert!(done.err.starts_with("error: ") && done.err.contains(says), "{line:?}: {}", done.err);
+    assert_eq!(done.out, "", "messages are no data");
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// A process that holds the store for as long as its input is open.
+struct Holder {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    fn start(folder: &Path, line: &[&str]) -> Holder {
+        let mut command = command(folder, line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Holder { input: child.stdin.take(), output, child }
+    }
+
+    /// `append -`, which owns the store or is a guest of its owner.
+    fn appender(folder: &Path) -> Holder {
+        Holder::start(folder, &["append", "-", "-q"])
+    }
+
+    fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    fn read(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn finish(mut self) {
+        drop(self.input.take());
+        self.output.read_to_end(&mut Vec::new()).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_branch_goes_round_through_every_command() {
+    let (a, b) = (folder(), folder());
+    let (a, b) = (a.path(), b.path());
+    assert_eq!(ok(a, &["append", "note.added", r#"{"text": "héllo"}"#]), "main@0\n");
+    let changes = r#"[{"create": "task:1", "type": "Task", "properties": {"open": true}}]"#;
+    ok(a, &["append", "task.added", "--changes", changes, "--actor", "user:bob"]);
+    assert_eq!(
+        ok(a, &["log"]),
+        "     0  user:ann  note.added  text: \"héllo\"\n\
+         \u{20}    1  user:bob  task.added  creates Task task:1 (open: true)\n"
+    );
+    let forked = ok(a, &["fork", "main@0", "side"]);
+    assert_eq!(forked, "side forked from main@0: 1 events shared, 0 copied\n");
+    ok(a, &["append", "note.added", "--branch", "side", "--key", "once"]);
+    let again = run(a, &["append", "note.added", "--branch", "side", "--key", "once", "--json"]);
+    assert_eq!(json(&again.out)["repeated"], true);
+    assert!(again.err.contains("it was there already"));
+    let branches = ok(a, &["branches", "--json"]);
+    let side = json(branches.lines().nth(1).unwrap());
+    assert_eq!((&side["head"], &side["forked_from"]), (&1.into(), &"main@0".into()));
+
+    for branch in ["main", "side"] {
+        let text = ok(a, &["export", branch, "--ascii"]);
+        assert!(text.is_ascii());
+        std::fs::write(b.join("lines.jsonl"), &text).unwrap();
+        let done = json(&ok(b, &["import", "lines.jsonl", "--branch", branch, "--json"]));
+        assert_eq!(done["appended"], 2);
+        let there = json(&ok(a, &["verify", branch, "--json"]));
+        assert_eq!(there["link"], done["link"], "the same last link");
+        assert_eq!(ok(b, &["export", branch, "--ascii"]), text);
+    }
+    let again = json(&ok(b, &["import", "lines.jsonl", "--branch", "side", "--json"]));
+    assert_eq!((&again["appended"], &again["found"]), (&0.into(), &2.into()));
+    assert_eq!(ok(b, &["verify"]).lines().count(), 2);
+    assert_eq!(json(ok(b, &["log", "-n", "1", "--json"]).trim())["offset"], 1);
+}
+
+#[test]
+fn every_failure_has_its_code_and_says_what_to_do() {
+    let folder = folder();
+    let at = folder.path();
+    for line in [["log"].as_slice(), &["branches"], &["verify"], &["export"], &["backup", "b"]] {
+        fails(at, line, 3, "`starling append` and `starling import` make one");
+    }
+    fails(at, &["fork", "main@0", "x"], 3, "there is no store at");
+    assert!(!at.join(".starling").exists(), "refusing makes nothing");
+    ok(at, &["append", "a.b"]);
+    fails(at, &["append", "Note"], 2, "write lower-case words with dots between");
+    fails(at, &["append", "effect.ended"], 2, "only the runtime writes");
+    fails(at, &["append", "a.b", "[1]"], 2, "expected an object, found [1]");
+    fails(at, &["append", "a.b", "--actor", "runtime"], 2, "write user:NAME");
+    fails(at, &["append", "a.b", "--expect", "7"], 6, "its head is 0, not 7");
+    ok(at, &["append", "a.b", "{\"n\": 1}", "--key", "k"]);
+    fails(at, &["append", "a.b", "{\"n\": 2}", "--key", "k"], 6, "with other content");
+    fails(at, &["append", "a.b", "--branch", "side"], 3, "`starling fork main@head side`");
+    fails(at, &["fork", "main@2", "x"], 3, "main reaches from 0 to 1");
+    fails(at, &["fork", "main@1", "main"], 6, "choose another name");
+    fails(at, &["log", "main@0", "--follow"], 2, "--follow goes on from the end");
+    fails(at, &["import", "gone.jsonl"], 3, "gone.jsonl cannot be read");
+    std::fs::write(at.join("bad.jsonl"), "{\"offset\": 0,\n").unwrap();
+    fails(at, &["import", "bad.jsonl", "--branch", "new"], 2, "line 1, column ");
+    let typo = run(at, &["brnches"]);
+    assert!(typo.code == 2 && typo.err.contains("'branches'"), "did you mean: {}", typo.err);
+    let wrong = run(at, &["log", "nope", "--json"]);
+    assert_eq!(json(&wrong.err)["code"], 3);
+    let store = at.join(".starling/store.redb");
+    let mut bytes = std::fs::read(&store).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&store, bytes).unwrap();
+    let broken = run(at, &["verify"]);
+    assert!(broken.code != 0 && broken.err.starts_with("error: "), "{}", broken.err);
+}
+
+/// A reader that has seen enough is no failure.
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let folder = folder();
+    let line = "{\"kind\": \"a.b\", \"payload\": {\"text\": \"some words to fill a pipe\"}}\n";
+    let lines = folder.path().join("lines");
+    std::fs::write(&lines, line.repeat(20_000)).unwrap();
+    let mut append = command(folder.path(), &["append", "-", "-q"]);
+    append.stdin(std::fs::File::open(lines).unwrap()).stdout(Stdio::null());
+    assert!(append.status().unwrap().success());
+    let mut command = command(folder.path(), &["log"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("a.b"));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn any_command_works_while_another_process_owns_the_store() {
+    let folder = folder();
+    let at = folder.path();
+    let mut owner = Holder::appender(at);
+    owner.write(r#"{"kind": "owner.here"}"#);
+    assert_eq!(owner.read(), "main@0");
+    assert_eq!(ok(at, &["append", "guest.here"]), "main@1\n");
+    owner.write(r#"{"kind": "owner.again"}"#);
+    assert_eq!(owner.read(), "main@2");
+    let kinds: Vec<_> =
+        ok(at, &["log", "--json"]).lines().map(|l| json(l)["kind"].clone()).collect();
+    assert_eq!(kinds, ["owner.here", "guest.here", "owner.again"]);
+    ok(at, &["fork", "main@1", "side"]);
+    ok(at, &["verify"]);
+    let text = ok(at, &["export"]);
+    std::fs::write(at.join("lines.jsonl"), text).unwrap();
+    ok(at, &["import", "lines.jsonl", "--branch", "copy"]);
+    ok(at, &["backup", "b.redb"]);
+    assert_eq!(ok(at, &["branches"]).lines().count(), 3);
+    owner.finish();
+    assert_eq!(ok(at, &["append", "after.all"]), "main@3\n");
+}
+
+/// An import claims its branch, as an engine does.
+#[test]
+fn a_second_writer_of_a_claimed_branch_is_refused_naming_the_first() {
+    let folder = folder();
+    let at = folder.path();
+    ok(at, &["append", "a.b"]);
+    std::fs::write(at.join("lines.jsonl"), ok(at, &["export"])).unwrap();
+    let importer = Holder::start(at, &["import", "-"]);
+    let pid = importer.child.id();
+    let refused = loop {
+        let done = run(at, &["import", "lines.jsonl"]);
+        if done.code != 0 {
+            break done;
+        }
+    };
+    assert_eq!(refused.code, 6);
+    let says = format!("is being run by pid {pid} (starling import)");
+    assert!(refused.err.contains(&says), "{}", refused.err);
+    importer.finish();
+    ok(at, &["import", "lines.jsonl"]);
+}
+
+#[test]
+fn when_the_owner_is_killed_its_guests_go_on() {
+    let folder = folder();
+    let at = folder.path();
+    for round in 0..3 {
+        let mut owner = Holder::appender(at);
+        owner.write(r#"{"kind": "owner.here"}"#);
+        assert_eq!(owner.read(), format!("main@{}", 4 * round));
+        let mut guest = Holder::appender(at);
+        guest.write(r#"{"kind": "guest.here"}"#);
+        assert_eq!(guest.read(), format!("main@{}", 4 * round + 1));
+        let mut follower = Holder::start(at, &["log", "--follow", "--json"]);
+        for offset in 0..4 * round + 2 {
+            assert_eq!(json(&follower.read())["offset"], offset);
+        }
+        owner.kill();
+        guest.write(r#"{"kind": "guest.goes_on"}"#);
+        assert_eq!(guest.read(), format!("main@{}", 4 * round + 2));
+        assert_eq!(ok(at, &["append", "a.newcomer"]), format!("main@{}\n", 4 * round + 3));
+        for offset in 4 * round + 2..4 * round + 4 {
+            assert_eq!(json(&follower.read())["offset"], offset);
+        }
+        follower.kill();
+        guest.finish();
+        ok(at, &["verify"]);
+    }
+}
+
+/// Feeds an owner as fast as it takes lines, until told to stop, and says how many it took.
+fn flood(folder: &Path, stop: &AtomicBool) -> u64 {
+    let owner = Holder::appender(folder);
+    let Holder { mut child, input, mut output } = owner;
+    let mut input = input.unwrap();
+    let reading = thread::spawn(move || {
+        let mut lines = 0;
+        let mut line = String::new();
+        while output.read_line(&mut line).unwrap() > 0 {
+            line.clear();
+            lines += 1;
+        }
+        lines
+    });
+    let lines = "{\"kind\": \"ant.moved\", \"payload\": {\"x\": 3, \"y\": 4}}\n".repeat(100);
+    while !stop.load(Ordering::SeqCst) {
+        input.write_all(lines.as_bytes()).unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    reading.join().unwrap()
+}
+
+#[test]
+fn backups_and_guests_work_while_events_pour_in() {
+    let folder = folder();
+    let at = folder.path();
+    ok(at, &["append", "flood.begins"]);
+    let rounds = if std::env::var_os("STARLING_LONG").is_some() { 100 } else { 3 };
+    let stop = AtomicBool::new(false);
+    let started = std::time::Instant::now();
+    let (taken, backups) = thread::scope(|scope| {
+        let flooding = scope.spawn(|| flood(at, &stop));
+        let mut backups = Vec::new();
+        for round in 0..rounds {
+            ok(at, &["append", "guest.here", "--key", &format!("guest {round}")]);
+            ok(at, &["log", "-n", "3"]);
+            let file = format!("b{round}.redb");
+            let copied = json(&ok(at, &["backup", &file, "--json"]));
+            let restored = json(&ok(at, &["verify", "--store", &file, "--json"]));
+            assert_eq!(restored["link"], copied["link"]);
+            backups.push(copied);
+            std::fs::remove_file(at.join(file)).unwrap();
+        }
+        stop.store(true, Ordering::SeqCst);
+        (flooding.join().unwrap(), backups)
+    });
+    let rate = taken as f64 / started.elapsed().as_secs_f64();
+    println!(
+        "{taken} events of the owner beside {} guest commands: {rate:.0} a second",
+        3 * rounds
+    );
+    let end = json(&ok(at, &["verify", "--json"]));
+    assert_eq!(end["events"], 1 + taken + rounds);
+    // What was backed up is what the branch still says of that offset.
+    for (round, copied) in backups.iter().enumerate() {
+        let address = format!("main@{}", copied["head"]);
+        let fork = json(&ok(at, &["fork", &address, &format!("f{round}"), "--json"]));
+        assert_eq!(fork["link"], copied["link"], "{address}");
+    }
+}
