@@ -6,15 +6,23 @@
 mod append;
 mod backup;
 mod branches;
+mod diff;
 mod export;
 mod failure;
 mod fork;
+mod graph;
 mod import;
 mod log;
+mod new;
 mod place;
+mod replay;
+mod run;
 mod sentence;
 mod shell;
+mod show;
 mod verify;
+mod why;
+mod world;
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -49,7 +57,14 @@ macro_rules! commands {
 }
 
 commands! {
+    Run = run
+    New = new
     Log = log
+    Show = show
+    Graph = graph
+    Why = why
+    Diff = diff
+    Replay = replay
     Append = append
     Branches = branches
     Fork = fork
@@ -71,6 +86,7 @@ struct Line {
 
 const EXAMPLES: &str = "\
 Examples:
+  starling run examples/bridge                      a colony agrees on a bridge, nobody leads
   starling append note.added '{\"text\": \"hello\"}'   makes a store, appends an event
   starling log                                      shows what happened
   starling fork main@0 idea                         a branch from there, nothing copied

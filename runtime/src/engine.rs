@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use behaviors::{ReactError, Reply};
 use log::{BranchId, Claim, Head, Log};
-use projection::{Graph, Pattern, Steps};
+use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
 use smol_str::SmolStr;
 
@@ -35,6 +35,7 @@ pub use error::{EngineError, FoldError};
 pub use library::Library;
 pub use outside::{Start, start_branch};
 pub use refire::{Divergence, Refired, refire};
+pub(crate) use resolve::resolved;
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
 
 use self::evaluate::evaluate;
@@ -180,12 +181,18 @@ impl Engine {
         Some(subscription.loaded.payload().to_json())
     }
 
+    /// The matches of a pattern, in order.
+    #[must_use]
+    pub fn rows(&self, pattern: &Pattern) -> Vec<Row> {
+        let steps = Steps::up_to(u64::MAX);
+        let rows = pattern.matches(&self.state.graph, &[], &self.state.env(None), &steps);
+        rows.unwrap_or_default()
+    }
+
     /// Whether a match of `pattern` stands.
     #[must_use]
     pub fn holds(&self, pattern: &Pattern) -> bool {
-        let steps = Steps::up_to(u64::MAX);
-        let rows = pattern.matches(&self.state.graph, &[], &self.state.env(None), &steps);
-        rows.is_ok_and(|rows| !rows.is_empty())
+        !self.rows(pattern).is_empty()
     }
 
     /// Takes the next activation, fires it and lands what it emits.

@@ -9,8 +9,9 @@ mod sources;
 mod sync;
 
 pub use file::{FlockError, Overrides};
-pub use sources::{Source, code_of};
-pub use sync::{Changes, Synced, start, sync};
+pub use sources::Source;
+pub(crate) use sync::library_of;
+pub use sync::{Synced, start, sync};
 
 use std::path::{Path, PathBuf};
 

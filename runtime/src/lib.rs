@@ -9,6 +9,7 @@ mod clock;
 mod engine;
 mod flock;
 mod kinds;
+mod snapshot;
 
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,

@@ -17,8 +17,12 @@ pub(super) enum Failure {
     NotFound(String),
     /// 4: the store is damaged.
     Damaged(String),
+    /// 5: what was run again does something else.
+    Diverged(String),
     /// 6: somebody else was first.
     Conflict(String),
+    /// 1: what was compared differs, which has been told.
+    Differs,
     /// 130: the user stopped it.
     Interrupted,
     /// 0: whoever reads the output has seen enough.
@@ -29,10 +33,11 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::ReaderLeft => 0,
-            Failure::Failed(_) => 1,
+            Failure::Failed(_) | Failure::Differs => 1,
             Failure::Usage(_) => 2,
             Failure::NotFound(_) => 3,
             Failure::Damaged(_) => 4,
+            Failure::Diverged(_) => 5,
             Failure::Conflict(_) => 6,
             Failure::Interrupted => 130,
         }
@@ -54,8 +59,9 @@ impl Failure {
             | Failure::Usage(message)
             | Failure::NotFound(message)
             | Failure::Damaged(message)
+            | Failure::Diverged(message)
             | Failure::Conflict(message) => Some(message),
-            Failure::Interrupted | Failure::ReaderLeft => None,
+            Failure::Interrupted | Failure::ReaderLeft | Failure::Differs => None,
         }
     }
 

@@ -25,6 +25,11 @@ pub(super) fn find(named: Option<&Path>) -> PathBuf {
     folder.unwrap_or(here).join(INSIDE)
 }
 
+/// The store of the flock in a folder.
+pub(super) fn inside(flock: &Path) -> PathBuf {
+    flock.join(INSIDE)
+}
+
 /// Makes the folder that a flock's store stands in; any other folder must be there.
 pub(super) fn make_folder(store: &Path) -> std::io::Result<()> {
     match store.parent() {

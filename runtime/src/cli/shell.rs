@@ -1,8 +1,8 @@
 //! What every command has: the options common to all, the store, and where to write.
 
 use std::fmt::Display;
-use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::{Address, Branch, BranchName, Head, Log, LogError, Missing, Store};
@@ -62,7 +62,35 @@ impl<'a> Shell<'a> {
 
     /// Opens the store that the command is about.
     pub(super) fn open(&mut self, missing: Missing) -> Result<Arc<Store>, Failure> {
-        let path = place::find(self.common.store.as_deref());
+        self.open_path(place::find(self.common.store.as_deref()), missing)
+    }
+
+    /// The store of a flock: the one that is named, else the one in its folder.
+    pub(super) fn store_of(&self, flock: &Path) -> PathBuf {
+        match &self.common.store {
+            Some(named) => place::find(Some(named)),
+            None => place::inside(flock),
+        }
+    }
+
+    /// Whether standard error is a terminal that wants to see how far a command is.
+    pub(super) fn shows_progress(&self) -> bool {
+        let plain = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        !self.common.quiet && !plain && std::io::stderr().is_terminal()
+    }
+
+    /// Shows how far a command is, on one line that the next call overwrites. An empty text clears it.
+    pub(super) fn progress(&mut self, text: impl Display) {
+        // A message that nobody takes is no reason to fail.
+        drop(write!(self.err, "\r\x1b[2K{text}").and_then(|()| self.err.flush()));
+    }
+
+    /// Opens a store by its path.
+    pub(super) fn open_path(
+        &mut self,
+        path: PathBuf,
+        missing: Missing,
+    ) -> Result<Arc<Store>, Failure> {
         if missing == Missing::Create {
             let failed = |error| {
                 Failure::Failed(format!("the folder of {} cannot be made: {error}", path.display()))

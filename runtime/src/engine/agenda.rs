@@ -100,6 +100,11 @@ impl Agenda {
         self.waiting.values().filter(move |waiting| waiting.behavior == behavior)
     }
 
+    /// Withdraws one activation.
+    pub(crate) fn take_out(&mut self, activation: &Activation) {
+        self.remove(&activation.place());
+    }
+
     fn remove(&mut self, place: &Place) -> Option<Activation> {
         let activation = self.waiting.remove(place)?;
         if self.by_ticket {

@@ -46,7 +46,7 @@ impl Subscription {
         let metadata = Metadata::from_json(metadata, "metadata").map_err(|e| bad(e.to_string()))?;
         let hash = payload.get("hash").and_then(Value::as_str);
         let hash = hash.ok_or_else(|| bad("`behavior.loaded` has no hash".to_owned()))?;
-        let parse = |text: &str| {
+        let parse = |text: &str| -> Result<Bindings, FoldError> {
             let pattern = Pattern::parse(text).map_err(|error| bad(error.to_string()))?;
             Ok(Bindings { variables: pattern.variables(), pattern })
         };

@@ -27,9 +27,6 @@ pub struct Synced {
     pub settings: Vec<String>,
 }
 
-/// Why a changed `flock.toml` cannot be followed by a branch that has begun.
-pub type Changes = Vec<String>;
-
 impl Flock {
     /// The payload of `flock.started`: whatever in `flock.toml` can change a result.
     #[must_use]
@@ -57,7 +54,7 @@ impl Flock {
 
     /// What stands in the way of running this flock on a branch that was started otherwise.
     #[must_use]
-    pub fn refused_changes(&self, started: &Map<String, Value>) -> Changes {
+    pub fn refused_changes(&self, started: &Map<String, Value>) -> Vec<String> {
         let now = self.payload();
         let mut refused = Vec::new();
         for (field, what) in

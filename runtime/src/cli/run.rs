@@ -1,0 +1,344 @@
+//! `run`: a flock runs until nothing is due.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use log::{Branch, Head, Log, Missing, Store};
+use projection::Pattern;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::shell::Shell;
+use crate::clock::{Stopwatch, now};
+use crate::engine::{Engine, EngineError, Reached, Step};
+use crate::flock::{self, Flock, FlockError, Overrides, Report, Synced};
+
+const EXAMPLES: &str = "\
+Examples:
+  starling run examples/bridge                   to its end
+  starling run examples/bridge --set ants=1      with another setting
+  starling run examples/bridge --fresh --seed 7  from the start again, the old store is kept
+  starling run examples/life --until '(w:World) WHERE w.generation = 69'";
+
+/// Run a flock: a folder with a flock.toml and behaviors
+#[derive(Debug, clap::Args)]
+#[command(before_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The folder of the flock
+    #[arg(value_name = "FLOCK")]
+    flock: PathBuf,
+    /// The seed of a new branch
+    #[arg(long, value_name = "N")]
+    seed: Option<i64>,
+    /// Another value for a setting of flock.toml
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// End as soon as this pattern has a match
+    #[arg(long, value_name = "PATTERN")]
+    until: Option<String>,
+    /// Begin a new store; the old one is set aside
+    #[arg(long)]
+    fresh: bool,
+    /// Evaluate rounds on so many threads; the log is the same for any number
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Show what behaviors print
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Why a run ended.
+enum End {
+    Rest,
+    Until,
+    Bound(Reached),
+    Wall(u64),
+    Interrupted,
+}
+
+/// How often the line of progress is shown.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    let overrides =
+        Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
+    let flock = Flock::read(&args.flock, &overrides)?;
+    let path = shell.store_of(&args.flock);
+    if args.fresh {
+        set_aside(&path, shell)?;
+    }
+    let store = shell.open_path(path, Missing::Create)?;
+    let watch = Stopwatch::start();
+    let (mut engine, began) = open(&store, &flock, &args, shell)?;
+    if let Some(threads) = args.threads.or_else(all_threads) {
+        engine.set_threads(threads.max(1));
+    }
+    if args.verbose {
+        engine.keep_printed();
+    }
+    let until = flock.until.as_deref().map(Pattern::parse).transpose();
+    let until = until.map_err(|error| Failure::Usage(error.to_string()))?;
+    let before = (engine.head(), engine.taken());
+    let end = go(&mut engine, &flock, until.as_ref(), watch, shell)?;
+    let branch = store.branch(engine.branch())?;
+    tell(&engine, &flock, &branch, &end, (before, began), watch, shell)?;
+    match end {
+        End::Interrupted => Err(Failure::Interrupted),
+        _ => Ok(()),
+    }
+}
+
+fn all_threads() -> Option<usize> {
+    std::thread::available_parallelism().ok().map(std::num::NonZero::get)
+}
+
+/// Renames a store, so that nothing is lost and a new one can begin.
+fn set_aside(path: &Path, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let aside = (1..).map(|n| path.with_extension(format!("{n}.redb")));
+    let aside = aside.into_iter().find(|aside| !aside.exists()).expect("a number is free");
+    let failed = |error| Failure::Failed(format!("{} cannot be set aside: {error}", path.display()));
+    let anchor = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".anchor");
+        PathBuf::from(name)
+    };
+    if anchor(path).exists() {
+        std::fs::rename(anchor(path), anchor(&aside)).map_err(failed)?;
+    }
+    std::fs::rename(path, &aside).map_err(failed)?;
+    shell.say(format_args!("the old store is {}", aside.display()));
+    Ok(())
+}
+
+/// Starts the branch or follows the flock on one that has begun. Tells whether it was started.
+fn open(
+    store: &Arc<Store>,
+    flock: &Flock,
+    args: &Args,
+    shell: &mut Shell<'_>,
+) -> Result<(Engine, bool), Failure> {
+    let log: Arc<dyn Log> = Arc::clone(store) as Arc<dyn Log>;
+    let name = shell.branch_name();
+    let known = log.branches()?.into_iter().find(|branch| branch.name == name);
+    let begun = known.filter(|branch| branch.tip.head > Head::EMPTY);
+    let (branch, began) = match begun {
+        Some(branch) => (branch, false),
+        None => (flock::start(&log, &name, flock, &shell.me())?, true),
+    };
+    let library = flock.library(&log);
+    let mut engine = Engine::open(log, branch.id, library, &shell.me())?;
+    if engine.started().is_empty() {
+        return Err(Failure::Failed(format!(
+            "{name} was not begun by a flock: its first event is no flock.started; run on another \
+             branch with --branch NAME"
+        )));
+    }
+    if !began {
+        if args.seed.is_some_and(|seed| engine.started()["seed"] != json!(seed)) {
+            return Err(Failure::Usage(format!(
+                "{name} began with the seed {}; another seed is another run: --fresh, or --branch NAME",
+                engine.started()["seed"]
+            )));
+        }
+        let synced = flock::sync(&mut engine, flock, now())?;
+        tell_synced(&synced, shell);
+    }
+    Ok((engine, began))
+}
+
+fn tell_synced(synced: &Synced, shell: &mut Shell<'_>) {
+    let Synced { added, replaced, removed, rejected, settings } = synced;
+    added.iter().for_each(|name| shell.say(format_args!("+ {name} is loaded")));
+    replaced.iter().for_each(|name| shell.say(format_args!("~ {name} is replaced")));
+    removed.iter().for_each(|name| shell.say(format_args!("- {name} is removed")));
+    for (path, error) in rejected {
+        shell.say(format_args!("! {path} is broken, its last good version stays:\n{error}"));
+    }
+    settings.iter().for_each(|field| shell.say(format_args!("~ {field} has changed in flock.toml")));
+}
+
+/// Runs until the end, and makes everything durable.
+fn go(
+    engine: &mut Engine,
+    flock: &Flock,
+    until: Option<&Pattern>,
+    watch: Stopwatch,
+    shell: &mut Shell<'_>,
+) -> Result<End, Failure> {
+    let interrupted = catch_interrupt();
+    let shows = shell.shows_progress();
+    let (mut shown, mut steps) = (Duration::ZERO, 0u64);
+    let end = loop {
+        let between = !engine.in_round();
+        if between && until.is_some_and(|pattern| engine.holds(pattern)) {
+            break End::Until;
+        }
+        if between && interrupted.load(Ordering::Relaxed) {
+            break End::Interrupted;
+        }
+        match engine.step()? {
+            Step::Fired(_) => {}
+            Step::Rest => break End::Rest,
+            Step::Stopped(reached) => break End::Bound(reached),
+        }
+        for line in engine.take_printed() {
+            shell.say(line);
+        }
+        steps += 1;
+        if steps.is_multiple_of(64) {
+            let elapsed = watch.elapsed();
+            if let Some(wall) = flock.wall_seconds.filter(|wall| elapsed.as_secs() >= *wall) {
+                break End::Wall(wall);
+            }
+            if shows && elapsed >= shown + PROGRESS_EVERY {
+                shown = elapsed;
+                shell.progress(progress(engine, elapsed));
+            }
+        }
+    };
+    engine.commit()?;
+    if shows {
+        shell.progress("");
+    }
+    Ok(end)
+}
+
+fn progress(engine: &Engine, elapsed: Duration) -> String {
+    let (events, seconds) = (engine.head().count(), elapsed.as_secs_f64());
+    format!("{events} events, {} firings, {seconds:.1} s", engine.taken())
+}
+
+/// Notices Ctrl-C; the run then stops between two firings, and nothing is lost.
+fn catch_interrupt() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(waiting) = waiting {
+        // Where the signal cannot be caught it ends the process by itself, which loses nothing either.
+        std::thread::spawn(move || {
+            if waiting.block_on(tokio::signal::ctrl_c()).is_ok() {
+                seen.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+    flag
+}
+
+fn tell(
+    engine: &Engine,
+    flock: &Flock,
+    branch: &Branch,
+    end: &End,
+    (before, began): ((Head, u64), bool),
+    watch: Stopwatch,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
+    let tables: Vec<(String, Vec<Vec<Value>>)> =
+        flock.report.iter().map(|report| (report.title.clone(), rows(engine, report))).collect();
+    let (events, firings) = (engine.head().count() - before.0.count(), engine.taken() - before.1);
+    if shell.json() {
+        let report: Vec<Value> =
+            tables.iter().map(|(title, rows)| json!({"title": title, "rows": rows})).collect();
+        return shell.line(json!({
+            "flock": flock.name, "branch": branch.name.as_str(), "head": engine.head().count(),
+            "link": branch.tip.link.to_string(), "events": events, "firings": firings,
+            "nodes": engine.graph().node_count(), "edges": engine.graph().edge_count(),
+            "ended": end_word(end), "waiting": engine.waiting(), "report": report,
+        }));
+    }
+    let quiet = !began && events == 0 && firings == 0;
+    shell.line(format!(
+        "{}@{}: {} ({events} events and {firings} firings in {:.1} s; {} nodes, {} edges)",
+        branch.name,
+        engine.head(),
+        end_sentence(end, quiet, engine.waiting()),
+        watch.elapsed().as_secs_f64(),
+        engine.graph().node_count(),
+        engine.graph().edge_count(),
+    ))?;
+    for ((title, rows), report) in tables.iter().zip(&flock.report) {
+        shell.line(title)?;
+        for row in rows {
+            let columns = report.columns.iter().map(|(_, property)| property).zip(row);
+            let cells: Vec<String> = columns.map(|(name, value)| format!("{name} {value}")).collect();
+            shell.line(format_args!("  {}", cells.join("  ")))?;
+        }
+    }
+    tell_next(flock, quiet, shell);
+    Ok(())
+}
+
+fn rows(engine: &Engine, report: &Report) -> Vec<Vec<Value>> {
+    let variables = report.pattern.variables();
+    let place = |name: &str| variables.iter().position(|v| v.name.as_deref() == Some(name));
+    let value = |row: &projection::Row, (variable, property): &(String, String)| {
+        let log::Bound::Element(id) = row.bound.get(place(variable)?)? else { return None };
+        Some(engine.graph().element(id)?.property(property)?.to_json())
+    };
+    let all = engine.rows(&report.pattern).into_iter();
+    let columns = |row| report.columns.iter().map(|c| value(&row, c).unwrap_or(Value::Null)).collect();
+    all.map(columns).collect()
+}
+
+fn end_word(end: &End) -> &'static str {
+    match end {
+        End::Rest => "rest",
+        End::Until => "until",
+        End::Bound(_) => "bound",
+        End::Wall(_) => "wall",
+        End::Interrupted => "interrupted",
+    }
+}
+
+fn end_sentence(end: &End, quiet: bool, waiting: usize) -> String {
+    match end {
+        End::Rest if quiet => "was at rest already, nothing is due".to_owned(),
+        End::Rest if waiting > 0 => format!("at rest; {waiting} wait for later events"),
+        End::Rest => "at rest, nothing is due".to_owned(),
+        End::Until if quiet => "had come to its end already".to_owned(),
+        End::Until => "came to its end".to_owned(),
+        End::Bound(reached) => format!("stopped: {reached}"),
+        End::Wall(seconds) => format!("stopped: budget.wall = {seconds} s is over; run again to go on"),
+        End::Interrupted => "interrupted; run again to go on".to_owned(),
+    }
+}
+
+fn tell_next(flock: &Flock, quiet: bool, shell: &mut Shell<'_>) {
+    let folder = flock.folder.display();
+    if quiet {
+        shell.say(format_args!(
+            "it can go on with: an event (starling append KIND --store {folder}), a new behavior file \
+             in {folder}/behaviors, or from the start again (starling run {folder} --fresh)"
+        ));
+        return;
+    }
+    shell.say("next:");
+    shell.say(format_args!("  starling log -n 8 --store {folder}        what happened last"));
+    shell.say(format_args!("  starling graph --store {folder}           the world it left"));
+    shell.say(format_args!("  starling replay --refire --store {folder} every firing again, byte for byte"));
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Log(error) => error.into(),
+            EngineError::Append(error) => error.into(),
+            EngineError::Fold(crate::engine::FoldError::Log(error)) => error.into(),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<FlockError> for Failure {
+    fn from(error: FlockError) -> Self {
+        match error {
+            FlockError::NoFlock { .. } => Failure::NotFound(error.to_string()),
+            _ => Failure::Usage(error.to_string()),
+        }
+    }
+}
