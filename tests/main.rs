@@ -4,7 +4,9 @@
 mod contract;
 mod guest;
 mod jsonl;
+mod oracle;
 mod share;
 mod stop;
 mod store;
 mod support;
+mod tidy;

@@ -241,7 +241,8 @@ impl Run {
         }
         let Some(place) = self.waiting.iter().position(|fed| fed.need <= most) else { return false };
         let event = self.waiting.remove(place).event;
-        match self.engine.outside(self.draft(&event)) {
+        let draft = self.draft(&event);
+        match self.engine.outside(draft) {
             Ok(_) | Err(EngineError::Refused(_) | EngineError::Append(_)) => true,
             Err(error) => panic!("{error}"),
         }

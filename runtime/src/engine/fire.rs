@@ -135,6 +135,8 @@ impl Firing<'_> {
     ) -> Result<(), Refusal> {
         let mut made = BTreeMap::new();
         let single = proposals.len() == 1;
+        // A firing cannot collide with itself: what it staged so far is left out of the question.
+        let landed = (state.round.is_open() && !single).then(|| state.graph.clone());
         for (number, proposal) in proposals.into_iter().enumerate() {
             let id = self.activation.derivation().integer(number as u64).finish();
             let mut draft = self.draft(id, &proposal.kind);
@@ -159,7 +161,7 @@ impl Firing<'_> {
                 // The same again: left out, and the rest lands.
                 continue;
             }
-            if let Some(why) = state.round.clash(&event, &state.graph) {
+            if let Some(why) = state.round.clash(&event, landed.as_ref().unwrap_or(&state.graph)) {
                 return Err(Refusal::Conflict(why));
             }
             let delta = state.graph.apply(&event).map_err(|error| failure(error.to_string()))?;
