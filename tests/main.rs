@@ -6,6 +6,7 @@ mod guest;
 mod jsonl;
 mod oracle;
 mod share;
+mod format;
 mod stop;
 mod store;
 mod support;

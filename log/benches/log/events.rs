@@ -1,9 +1,9 @@
 //! The events of the bench: what a behavior's firing writes, about as large as real ones.
 
-use std::time::Instant;
-
 use log::{Batch, Bound, Cause, Change, Derivation, Draft, Event, Offset, Time, WriteOp};
 use serde_json::{Map, Value, json};
+
+use crate::best_rate;
 
 /// Events enough for the largest batch, used again and again.
 const POOL: u64 = 20_000;
@@ -83,13 +83,10 @@ impl Pool {
     }
 
     /// How many events one thread encodes and hashes in a second.
-    pub(crate) fn encode_rate(&self) -> f64 {
-        let rates = (0..10).map(|_| {
-            let start = Instant::now();
+    pub(crate) fn encode_rate(&self) -> String {
+        best_rate(20, 10_000, || {
             let batch = Batch::of_drafts(Offset::ZERO, &self.drafts[..10_000]);
             drop(std::hint::black_box(batch.expect("the drafts are in order")));
-            10_000.0 / start.elapsed().as_secs_f64()
-        });
-        rates.fold(0.0, f64::max)
+        })
     }
 }

@@ -11,7 +11,7 @@ use tokio_stream::StreamExt;
 
 use crate::events::Pool;
 use crate::peers::{Peer, Starling};
-use crate::{per_second, spread};
+use crate::{best_rate, spread, thread_time};
 
 /// Prints the table for a log of `size` events.
 pub(crate) fn print(pool: &Pool, size: u64) {
@@ -44,12 +44,7 @@ pub(crate) fn print(pool: &Pool, size: u64) {
 }
 
 fn rate(size: u64, read: impl Fn() -> u64) -> String {
-    let rates = (0..5).map(|_| {
-        let start = Instant::now();
-        assert_eq!(read(), size, "every event is read");
-        size as f64 / start.elapsed().as_secs_f64()
-    });
-    format!("{} events/s", per_second(rates.fold(0.0, f64::max)))
+    best_rate(5, size, || assert_eq!(read(), size, "every event is read"))
 }
 
 /// Gives each fetch of blocks to `each`.
@@ -132,27 +127,37 @@ fn follow(starling: &Starling, pool: &Pool) -> String {
     format!("{}; after the acknowledgement {}", spread(&mut whole), spread(&mut after))
 }
 
+/// Opens a store, which only this thread does.
+fn open_once(path: &Path) -> (Duration, Duration, RedbLog) {
+    let (start, on_processor) = (Instant::now(), thread_time());
+    let log = RedbLog::open(path).expect("the store opens");
+    (start.elapsed(), thread_time() - on_processor, log)
+}
+
+fn shortest(times: impl Iterator<Item = (Duration, Duration)>) -> String {
+    let (clock, processor): (Vec<_>, Vec<_>) = times.unzip();
+    let shortest = |times: Vec<Duration>| {
+        times.into_iter().min().expect("there were some").as_secs_f64() * 1e3
+    };
+    let (clock, processor) = (shortest(clock), shortest(processor));
+    format!("{clock:.1} ms, {processor:.1} ms of processor time")
+}
+
 fn open(path: &Path) -> String {
-    let times = (0..5).map(|_| {
-        let start = Instant::now();
-        let log = RedbLog::open(path).expect("the store opens");
-        let time = start.elapsed();
+    shortest((0..7).map(|_| {
+        let (clock, processor, log) = open_once(path);
         log.close().expect("the store closes");
-        time
-    });
-    format!("{:.1} ms", times.min().expect("five").as_secs_f64() * 1e3)
+        (clock, processor)
+    }))
 }
 
 fn open_crashed(crashed: &Path) -> String {
-    let times = (0..3).map(|n| {
+    shortest((0..3).map(|n| {
         let path = crashed.with_extension(n.to_string());
         fs::copy(crashed, &path).expect("the file is copied");
-        let start = Instant::now();
-        let log = RedbLog::open(&path).expect("the store opens");
-        let time = start.elapsed();
+        let (clock, processor, log) = open_once(&path);
         drop(log);
         fs::remove_file(&path).expect("the copy goes");
-        time
-    });
-    format!("{:.1} ms", times.min().expect("three").as_secs_f64() * 1e3)
+        (clock, processor)
+    }))
 }

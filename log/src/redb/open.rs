@@ -51,7 +51,8 @@ pub(super) fn create(path: &Path, id: LogId) -> Result<(), LogError> {
         return Err(LogError::Lost { path, anchor: anchor_path, anchored });
     }
     let io = |doing| move |source| LogError::Io { doing, source };
-    remove_leftovers(path).map_err(io("removing what an interrupted creation left"))?;
+    remove_leftovers(path)
+        .map_err(io("looking for what an interrupted creation left in the folder"))?;
     let temporary = temporary_path(path, &id.to_string());
     let made = || -> Result<(), LogError> {
         let options = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
