@@ -4,6 +4,7 @@
 //! what they touch goes into the delta. If one cannot be applied, the delta so far is taken back.
 
 mod change;
+mod derived;
 mod properties;
 
 use log::{Event, Head};

@@ -103,7 +103,7 @@ impl Graph {
     /// The node or edge with this id.
     #[must_use]
     pub fn element(&self, id: &str) -> Option<ElementView<'_>> {
-        self.view(self.reference_of(id)?)
+        self.view(self.reference_of(id.as_bytes())?)
     }
 
     /// The node with this id.
@@ -192,11 +192,9 @@ impl Graph {
         Some(ElementView { reference, element: self.stored(reference)?, types: &self.types })
     }
 
-    pub(crate) fn reference_of(&self, id: &str) -> Option<ElementRef> {
-        let is_it = |element| {
-            self.stored(element).is_some_and(|element| element.id_bytes() == id.as_bytes())
-        };
-        self.ids.find(id_hash(id.as_bytes()), is_it)
+    pub(crate) fn reference_of(&self, id: &[u8]) -> Option<ElementRef> {
+        let is_it = |element| self.stored(element).is_some_and(|stored| stored.id_bytes() == id);
+        self.ids.find(id_hash(id), is_it)
     }
 
     pub(crate) fn all_nodes(&self) -> impl Iterator<Item = NodeRef> {

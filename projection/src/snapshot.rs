@@ -140,7 +140,7 @@ impl<'b> Reader<'b> {
     }
 
     fn insert(&mut self, reference: ElementRef, element: Element) -> Result<(), &'static str> {
-        if self.graph.reference_of(element.id()).is_some() {
+        if self.graph.reference_of(element.id_bytes()).is_some() {
             return Err("an id stands twice");
         }
         self.graph.insert_element(reference, element);
