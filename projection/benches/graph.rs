@@ -164,14 +164,10 @@ fn fold(count: u64) {
         block.and_then(|block| block.events()).expect("the block was just written")
     };
     let decode = timed(count, || blocks.iter().for_each(|block| drop(black_box(read(block)))));
-    let (mut graph, mut delta, mut both) = (Graph::new(), Delta::default(), 0.0);
+    let (mut graph, mut both) = (Graph::new(), 0.0);
     let before = resident();
     for block in &blocks {
-        both += timed(count, || {
-            for event in read(block) {
-                graph.apply_into(&event, &mut delta).expect("the event fits");
-            }
-        });
+        both += timed(count, || graph.fold(&read(block)).expect("the events fit"));
     }
     let bytes = (resident() - before) / count as f64;
     assert_eq!(graph.head().count(), count);

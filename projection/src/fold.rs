@@ -1,8 +1,10 @@
 //! One event, its changes: the only writer of the graph.
 //!
-//! Changes are applied one after the other, each seeing what the ones before it did; the old state of
-//! what they touch goes into the delta. If one cannot be applied, the delta so far is taken back.
+//! Changes are applied one after the other, each seeing what the ones before it did; the old state
+//! of what they touch goes into the delta. If one cannot be applied, the delta so far is taken
+//! back.
 
+mod ahead;
 mod change;
 mod derived;
 mod properties;

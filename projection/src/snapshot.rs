@@ -26,8 +26,8 @@ const SEAL: usize = 32;
 #[allow(missing_docs, reason = "the fields are facts named by the message that shows them")]
 pub enum SnapshotError {
     #[error(
-        "the snapshot has format {found}, this version reads {known}; fold the log without it and it \
-         is written anew"
+        "the snapshot has format {found}, this version reads {known}; fold the log without it and \
+         it is written anew"
     )]
     Version { found: u8, known: u8 },
     #[error("the snapshot is damaged: {what}; fold the log without it and it is written anew")]

@@ -1,5 +1,5 @@
-//! The ids of new elements, derived from the event without allocating: `log::element_id`, spelled out
-//! for the fold, which derives one for nearly every event.
+//! The ids of new elements, derived from the event without allocating: `log::element_id`, spelled
+//! out for the fold, which derives one for nearly every event.
 
 use log::{EventId, Hex};
 

@@ -1,15 +1,17 @@
 //! From an id to its element: a persistent hash table that grows one bucket at a time.
 //!
-//! A bucket is a short list of hashes and elements, by hash, that is replaced whole. Growing by linear
-//! hashing has no moment at which everything moves, so no event is slower than its neighbors.
+//! A bucket is a short list of hashes and elements, by hash, that is replaced whole. Growing by
+//! linear hashing has no moment at which everything moves, so no event is slower than its
+//! neighbors.
 
 use std::sync::Arc;
 
 use super::element::{EdgeRef, ElementRef, NodeRef};
 use super::pages::Pages;
 
-/// Entries per bucket, on average; one that waits for its split has about twice as many. So many that
-/// the list of buckets stays in the processor's cache, and so few that a bucket is quickly replaced.
+/// Entries per bucket, on average; one that waits for its split has about twice as many. So many
+/// that the list of buckets stays in the processor's cache, and so few that a bucket is quickly
+/// replaced.
 const LOAD: usize = 32;
 /// The bit that tells edges from nodes.
 const EDGE: u32 = 1 << 31;
@@ -63,6 +65,12 @@ impl Ids {
         let entries = &bucket[start_of(bucket, hash)..];
         let equal = entries.iter().take_while(|entry| (**entry >> 32) as u32 == hash);
         equal.map(|entry| ElementRef::unpacked(*entry as u32)).find(|element| is_it(*element))
+    }
+
+    /// Reads the place where the entry of a hash should be.
+    pub(crate) fn peek(&self, hash: u32) -> u64 {
+        let Some(bucket) = self.buckets.get(self.bucket_of(hash)) else { return 0 };
+        bucket[guess(bucket, hash)]
     }
 
     /// Adds an element, which must be absent.
@@ -121,10 +129,15 @@ impl Ids {
     }
 }
 
+/// Where the entry of a hash should be in a bucket, if hashes are spread evenly.
+fn guess(bucket: &[u64], hash: u32) -> usize {
+    ((u64::from(hash) * bucket.len() as u64) >> 32) as usize
+}
+
 /// Where the entries of a hash begin in a bucket, or would. Hashes are spread evenly, so the search
 /// begins where they should be and is over after a step or two.
 fn start_of(bucket: &[u64], hash: u32) -> usize {
-    let mut at = ((u64::from(hash) * bucket.len() as u64) >> 32) as usize;
+    let mut at = guess(bucket, hash);
     while at > 0 && (bucket[at - 1] >> 32) as u32 >= hash {
         at -= 1;
     }
