@@ -20,10 +20,11 @@ mod schema;
 mod snapshot;
 mod state_hash;
 mod validate;
+mod varint;
 mod world;
 
 pub use crate::delta::{Delta, Operation, Written};
-pub use crate::diff::{Difference, diff};
+pub use crate::diff::{Difference, PropertyDifference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 pub use crate::pattern::{
     Aspect, DeltaRows, Env, Exhausted, Kind, Pattern, PatternError, Row, Steps, Types, Variable,

@@ -79,8 +79,21 @@ pub enum Refusal {
     TooDeep { change: usize, id: String, property: String, limit: usize },
     #[error("change {change}: a graph can number {limit} {what} in its life, and all are used")]
     Full { change: usize, what: &'static str, limit: u32 },
-    #[error("`{id}` does not fit the schema of `{type_name}`{at}: {what}")]
-    Schema { id: String, type_name: String, at: String, what: String },
+    #[error(
+        "{}`{id}` would not fit the schema of `{type_name}`{}: {what}; mend the value, or declare \
+         another schema",
+        named(*.change),
+        place(.at)
+    )]
+    Schema { change: Option<usize>, id: String, type_name: String, at: String, what: String },
     #[error("the schema of `{type_name}` cannot be used: {what}")]
     BadSchema { type_name: String, what: String },
+}
+
+fn named(change: Option<usize>) -> String {
+    change.map_or(String::new(), |change| format!("change {change}: "))
+}
+
+fn place(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!(" at {at}") }
 }

@@ -1,9 +1,12 @@
 //! A graph as patterns read it: as it is, or as it was before its last event.
 
+mod before;
+
+pub use before::Before;
+
 use log::ValueRef;
 
-use crate::delta::Delta;
-use crate::graph::{EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
+use crate::graph::{EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId, edge_of};
 
 /// What can be asked of a graph, now or before its last event. Everything is listed in order of
 /// creation; edges at a node, asked for without a type, come by type first.
@@ -30,87 +33,77 @@ pub trait World {
     fn in_edges(&self, node: NodeRef, type_id: Option<TypeId>) -> impl Iterator<Item = EdgeRef>;
     /// The nodes of a type whose property equals a value (`1` and `1.0` are equal here), found
     /// through an index; `None` if `Graph::declare_index` was not called for type and property.
-    fn nodes_with(
-        &self,
+    fn nodes_with<'w>(
+        &'w self,
         type_id: TypeId,
         property: &str,
-        value: ValueRef<'_>,
-    ) -> Option<impl Iterator<Item = NodeRef>>;
+        value: ValueRef<'w>,
+    ) -> Option<impl Iterator<Item = NodeRef> + use<'w, Self>>;
     /// The edges of a type whose property equals a value, likewise.
-    fn edges_with(
-        &self,
+    fn edges_with<'w>(
+        &'w self,
         type_id: TypeId,
         property: &str,
-        value: ValueRef<'_>,
-    ) -> Option<impl Iterator<Item = EdgeRef>>;
+        value: ValueRef<'w>,
+    ) -> Option<impl Iterator<Item = EdgeRef> + use<'w, Self>>;
 }
 
-/// The world before the last event, seen through the graph after it.
-#[derive(Debug)]
-pub struct Before<'g> {
-    graph: &'g Graph,
-    delta: &'g Delta,
-}
+impl World for Graph {
+    fn type_id(&self, name: &str) -> Option<TypeId> {
+        self.types().find(name)
+    }
 
-impl<'g> Before<'g> {
-    /// The graph before `delta`, which is what the last applied event changed.
-    #[must_use]
-    pub fn new(graph: &'g Graph, delta: &'g Delta) -> Self {
-        Before { graph, delta }
+    fn type_name(&self, type_id: TypeId) -> &str {
+        self.types().name(type_id)
+    }
+
+    fn find(&self, id: &str) -> Option<ElementRef> {
+        self.reference_of(id)
+    }
+
+    fn at(&self, element: ElementRef) -> Option<ElementView<'_>> {
+        self.view(element)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeRef> {
+        self.all_nodes()
+    }
+
+    fn edges(&self) -> impl Iterator<Item = EdgeRef> {
+        self.all_edges()
+    }
+
+    fn nodes_of_type(&self, type_id: TypeId) -> impl Iterator<Item = NodeRef> {
+        self.nodes_in(type_id)
+    }
+
+    fn edges_of_type(&self, type_id: TypeId) -> impl Iterator<Item = EdgeRef> {
+        self.edges_in(type_id)
+    }
+
+    fn out_edges(&self, node: NodeRef, type_id: Option<TypeId>) -> impl Iterator<Item = EdgeRef> {
+        self.out_keys(node, type_id).map(edge_of)
+    }
+
+    fn in_edges(&self, node: NodeRef, type_id: Option<TypeId>) -> impl Iterator<Item = EdgeRef> {
+        self.in_keys(node, type_id).map(edge_of)
+    }
+
+    fn nodes_with<'w>(
+        &'w self,
+        type_id: TypeId,
+        property: &str,
+        value: ValueRef<'w>,
+    ) -> Option<impl Iterator<Item = NodeRef> + use<'w>> {
+        Some(self.elements_with(type_id, property, value)?.filter_map(ElementRef::node))
+    }
+
+    fn edges_with<'w>(
+        &'w self,
+        type_id: TypeId,
+        property: &str,
+        value: ValueRef<'w>,
+    ) -> Option<impl Iterator<Item = EdgeRef> + use<'w>> {
+        Some(self.elements_with(type_id, property, value)?.filter_map(ElementRef::edge))
     }
 }
-
-macro_rules! skeleton {
-    ($name:ty) => {
-        impl World for $name {
-            fn type_id(&self, _: &str) -> Option<TypeId> {
-                todo!("skeleton")
-            }
-            fn type_name(&self, _: TypeId) -> &str {
-                todo!("skeleton")
-            }
-            fn find(&self, _: &str) -> Option<ElementRef> {
-                todo!("skeleton")
-            }
-            fn at(&self, _: ElementRef) -> Option<ElementView<'_>> {
-                todo!("skeleton")
-            }
-            fn nodes(&self) -> impl Iterator<Item = NodeRef> {
-                todo!("skeleton") as std::vec::IntoIter<NodeRef>
-            }
-            fn edges(&self) -> impl Iterator<Item = EdgeRef> {
-                todo!("skeleton") as std::vec::IntoIter<EdgeRef>
-            }
-            fn nodes_of_type(&self, _: TypeId) -> impl Iterator<Item = NodeRef> {
-                todo!("skeleton") as std::vec::IntoIter<NodeRef>
-            }
-            fn edges_of_type(&self, _: TypeId) -> impl Iterator<Item = EdgeRef> {
-                todo!("skeleton") as std::vec::IntoIter<EdgeRef>
-            }
-            fn out_edges(&self, _: NodeRef, _: Option<TypeId>) -> impl Iterator<Item = EdgeRef> {
-                todo!("skeleton") as std::vec::IntoIter<EdgeRef>
-            }
-            fn in_edges(&self, _: NodeRef, _: Option<TypeId>) -> impl Iterator<Item = EdgeRef> {
-                todo!("skeleton") as std::vec::IntoIter<EdgeRef>
-            }
-            fn nodes_with(
-                &self,
-                _: TypeId,
-                _: &str,
-                _: ValueRef<'_>,
-            ) -> Option<impl Iterator<Item = NodeRef>> {
-                todo!("skeleton") as Option<std::vec::IntoIter<NodeRef>>
-            }
-            fn edges_with(
-                &self,
-                _: TypeId,
-                _: &str,
-                _: ValueRef<'_>,
-            ) -> Option<impl Iterator<Item = EdgeRef>> {
-                todo!("skeleton") as Option<std::vec::IntoIter<EdgeRef>>
-            }
-        }
-    };
-}
-skeleton!(Graph);
-skeleton!(Before<'_>);

@@ -1,0 +1,158 @@
+//! From an id to its element: a persistent hash table that grows one bucket at a time.
+//!
+//! A bucket is a short sorted list of hashes and elements that is replaced whole. Growing by linear
+//! hashing has no moment at which everything moves, so no event is slower than its neighbors.
+
+use std::sync::Arc;
+
+use super::element::{EdgeRef, ElementRef, NodeRef};
+use super::pages::Pages;
+
+/// Entries per bucket, on average; one that waits for its split may have some times as many.
+const LOAD: usize = 10;
+/// The bit that tells edges from nodes.
+const EDGE: u32 = 1 << 31;
+
+/// The table. It holds hashes, not ids: whoever asks compares ids.
+#[derive(Clone, Debug)]
+pub(crate) struct Ids {
+    /// Each entry is the hash in the upper half and the element in the lower half.
+    buckets: Pages<Arc<[u64]>>,
+    bucket_count: u32,
+    len: usize,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Ids { buckets: Pages::default(), bucket_count: 1, len: 0 }
+    }
+}
+
+impl ElementRef {
+    /// The element as one number.
+    pub(crate) fn packed(self) -> u32 {
+        match self {
+            ElementRef::Node(NodeRef(number)) => number,
+            ElementRef::Edge(EdgeRef(number)) => number | EDGE,
+        }
+    }
+
+    pub(crate) fn unpacked(number: u32) -> ElementRef {
+        if number & EDGE == 0 {
+            ElementRef::Node(NodeRef(number))
+        } else {
+            ElementRef::Edge(EdgeRef(number & !EDGE))
+        }
+    }
+}
+
+/// Nodes and edges each have numbers below this.
+pub(crate) const NUMBER_MAX: u32 = EDGE - 1;
+
+impl Ids {
+    fn bucket_of(&self, hash: u32) -> u32 {
+        let mask = self.bucket_count.next_power_of_two() - 1;
+        let bucket = hash & mask;
+        if bucket < self.bucket_count { bucket } else { bucket & (mask >> 1) }
+    }
+
+    /// The element with this hash that `is_it` accepts.
+    pub(crate) fn find(
+        &self,
+        hash: u32,
+        mut is_it: impl FnMut(ElementRef) -> bool,
+    ) -> Option<ElementRef> {
+        let bucket = self.buckets.get(self.bucket_of(hash))?;
+        for &entry in bucket.iter() {
+            if (entry >> 32) as u32 == hash {
+                let element = ElementRef::unpacked(entry as u32);
+                if is_it(element) {
+                    return Some(element);
+                }
+            }
+        }
+        None
+    }
+
+    /// Adds an element, which must be absent.
+    pub(crate) fn insert(&mut self, hash: u32, element: ElementRef) {
+        let entry = u64::from(hash) << 32 | u64::from(element.packed());
+        let number = self.bucket_of(hash);
+        if self.buckets.get(number).is_none() {
+            self.buckets.insert(number, Arc::new([entry]));
+        } else {
+            let bucket = self.buckets.get_mut(number);
+            *bucket = bucket.iter().copied().chain([entry]).collect();
+        }
+        self.len += 1;
+        if self.len > self.bucket_count as usize * LOAD {
+            self.split_next();
+        }
+    }
+
+    /// Takes an element away, which must be there.
+    pub(crate) fn remove(&mut self, hash: u32, element: ElementRef) {
+        let entry = u64::from(hash) << 32 | u64::from(element.packed());
+        let number = self.bucket_of(hash);
+        let bucket = self.buckets.get_mut(number);
+        let before = bucket.len();
+        if before == 1 {
+            assert_eq!(bucket[0], entry, "the element is in its bucket");
+            self.buckets.take(number);
+        } else {
+            *bucket = bucket.iter().copied().filter(|other| *other != entry).collect();
+            assert_eq!(bucket.len() + 1, before, "the element is in its bucket");
+        }
+        self.len -= 1;
+    }
+
+    /// Divides the bucket whose turn it is between itself and a new one at the end.
+    fn split_next(&mut self) {
+        let new = self.bucket_count;
+        let half = if new.is_power_of_two() { new } else { new.next_power_of_two() / 2 };
+        self.bucket_count += 1;
+        if self.buckets.get(new - half).is_none() {
+            return;
+        }
+        let old = self.buckets.take(new - half);
+        for number in [new - half, new] {
+            let goes_here = |entry: &u64| self.bucket_of((entry >> 32) as u32) == number;
+            let entries: Arc<[u64]> = old.iter().copied().filter(goes_here).collect();
+            if !entries.is_empty() {
+                self.buckets.insert(number, entries);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ElementRef, Ids};
+
+    #[test]
+    fn every_element_is_found_while_the_table_grows_and_shrinks() {
+        let mut ids = Ids::default();
+        let hash = |number: u32| number.wrapping_mul(0x9e37_79b9) ^ number >> 3;
+        let element = |number: u32| ElementRef::unpacked(number ^ (number & 1) << 31);
+        let mut kept = Vec::new();
+        for number in 0..5_000 {
+            if number % 1_000 == 0 {
+                kept.push((number, ids.clone()));
+            }
+            ids.insert(hash(number), element(number));
+        }
+        for number in (0..5_000).step_by(3) {
+            ids.remove(hash(number), element(number));
+        }
+        for number in 0..6_000 {
+            let found = ids.find(hash(number), |other| other == element(number));
+            assert_eq!(found.is_some(), number < 5_000 && number % 3 != 0, "{number}");
+        }
+        for (count, ids) in kept {
+            for number in 0..5_000 {
+                let found = ids.find(hash(number), |other| other == element(number));
+                assert_eq!(found.is_some(), number < count, "{number} of {count}");
+            }
+        }
+    }
+}
