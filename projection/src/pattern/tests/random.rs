@@ -110,8 +110,28 @@ fn changes(random: &mut Random, out: &mut Vec<Change>) {
     }
 }
 
+/// An event that makes one node or one edge, if its id is free.
+pub(super) fn first_event(random: &mut Random, offset: u64) -> Event {
+    let change = match offset < 6 {
+        true => create(random, format!("n{offset}")),
+        false => {
+            let id = edge_id(random);
+            link(random, id)
+        }
+    };
+    encode(random, offset, vec![change])
+}
+
 /// An event of a few changes, which need not make sense.
 pub(super) fn event(random: &mut Random, offset: u64, most: usize) -> Event {
+    let mut some = Vec::new();
+    for _ in 0..=random.below(most) {
+        changes(random, &mut some);
+    }
+    encode(random, offset, some)
+}
+
+fn encode(random: &mut Random, offset: u64, changes: Vec<Change>) -> Event {
     let mut id = [7u8; 16];
     id[..8].copy_from_slice(&offset.to_le_bytes());
     let mut draft = Draft::new(EventId::from_bytes(id), "thing.happened", "user:test");
@@ -119,9 +139,7 @@ pub(super) fn event(random: &mut Random, offset: u64, most: usize) -> Event {
         .as_object()
         .cloned()
         .unwrap_or_default();
-    for _ in 0..=random.below(most) {
-        changes(random, &mut draft.changes);
-    }
+    draft.changes = changes;
     Event::encode(&draft, Offset::new(offset)).expect("a small event").0
 }
 
@@ -129,7 +147,7 @@ pub(super) fn event(random: &mut Random, offset: u64, most: usize) -> Event {
 pub(super) fn pattern(random: &mut Random) -> String {
     let mut names = Names { random, nodes: Vec::new(), edges: Vec::new() };
     let mut text = names.body(3, 2);
-    names.random.chance(70).then(|| text += &format!(" WHERE {}", names.condition(2)));
+    names.random.chance(60).then(|| text += &format!(" WHERE {}", names.condition(2)));
     text
 }
 
@@ -172,8 +190,8 @@ impl Names<'_> {
             text += &name;
             self.nodes.push(name);
         }
-        text += &self.types(&NODE_TYPES, 65);
-        text += &self.braces(25);
+        text += &self.types(&NODE_TYPES, 45);
+        text += &self.braces(12);
         text + ")"
     }
 
@@ -185,14 +203,14 @@ impl Names<'_> {
             text += &name;
             self.edges.push(name);
         }
-        text += &self.types(&EDGE_TYPES, 70);
+        text += &self.types(&EDGE_TYPES, 45);
         if path {
             text += self.random.pick(&["*1..2", "*0..1", "*2", "*..3", "*0..2"]);
             if self.random.chance(20) {
                 text += &format!(" {{p: {}}}", self.literal());
             }
         } else {
-            text += &self.braces(15);
+            text += &self.braces(8);
         }
         text
     }
@@ -290,7 +308,10 @@ impl Names<'_> {
                 Some(name) => format!("id({name}) = event.payload.id"),
                 None => "true".to_owned(),
             },
-            _ => format!("{a} {} {b}", self.random.pick(&["=", "=", "=", "<>", "<", "<=", ">", ">="])),
+            _ => format!(
+                "{a} {} {b}",
+                self.random.pick(&["=", "=", "=", "<>", "<", "<=", ">", ">="])
+            ),
         }
     }
 }
