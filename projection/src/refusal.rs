@@ -51,7 +51,7 @@ pub enum Refusal {
     Version { change: usize, id: String, expected: u64, actual: u64 },
     #[error(
         "change {change}: cannot {operation} to `{property}` of `{id}`: it takes {wanted}, and \
-         {which} is {found}"
+         {found}"
     )]
     WrongType {
         change: usize,
@@ -59,7 +59,6 @@ pub enum Refusal {
         id: String,
         property: String,
         wanted: &'static str,
-        which: &'static str,
         found: String,
     },
     #[error(

@@ -45,7 +45,7 @@ pub(super) struct Problem {
 
 #[derive(Debug)]
 enum Why {
-    WrongType { which: &'static str, found: String },
+    WrongType { found: String },
     Overflow { value: String, addend: String },
     NotFinite { value: String, addend: String },
     TooDeep,
@@ -55,10 +55,10 @@ impl Problem {
     pub(super) fn refusal(self, change: usize, op: WriteOp, id: &str) -> Refusal {
         let (id, property) = (id.to_owned(), self.property);
         match self.why {
-            Why::WrongType { which, found } => {
+            Why::WrongType { found } => {
                 let wanted = if op == WriteOp::Add { "numbers" } else { "a list" };
                 let operation = op.name();
-                Refusal::WrongType { change, operation, id, property, wanted, which, found }
+                Refusal::WrongType { change, operation, id, property, wanted, found }
             }
             Why::Overflow { value, addend } => {
                 Refusal::Overflow { change, id, property, value, addend }
@@ -132,7 +132,7 @@ fn add(key: &str, old: Option<&[u8]>, addend: &[u8], out: &mut Scratch) -> Resul
         Value::from(sum.map_err(overflow)?)
     } else {
         let number = |which, value: ValueRef<'_>| {
-            value.as_f64().ok_or_else(|| Why::WrongType { which, found: describe(value) })
+            value.as_f64().ok_or_else(|| Why::WrongType { found: describe(which, value) })
         };
         let sum = number("the property", value)? + number("what is added", addend)?;
         if !sum.is_finite() {
@@ -154,7 +154,7 @@ fn append(key: &str, old: Option<&[u8]>, item: &[u8], out: &mut Scratch) -> Resu
     let items = match old {
         ValueRef::Null => &[][..],
         ValueRef::List(items) => items.as_bytes(),
-        other => return Err(Why::WrongType { which: "the property", found: describe(other) }),
+        other => return Err(Why::WrongType { found: describe("the property", other) }),
     };
     // The entries of an element lie one level down, the items of the list another one.
     if depth(ValueRef::from_checked(item)) + 2 > DEPTH_MAX {
@@ -185,9 +185,9 @@ fn depth(value: ValueRef<'_>) -> usize {
 }
 
 /// A value for a message: what it is, and how it begins.
-fn describe(value: ValueRef<'_>) -> String {
+fn describe(which: &str, value: ValueRef<'_>) -> String {
     let what = match value {
-        ValueRef::Null => return "null".to_owned(),
+        ValueRef::Null => return format!("{which} is null"),
         ValueRef::Bool(_) => "a truth value",
         ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Float(_) => "a number",
         ValueRef::String(_) | ValueRef::Blob(_) => "a text",
@@ -196,8 +196,8 @@ fn describe(value: ValueRef<'_>) -> String {
     };
     let shown = value.to_json().to_string();
     if shown.chars().count() <= 40 {
-        return format!("{what}, {shown}");
+        return format!("{which} is {what}, {shown}");
     }
     let begin: String = shown.chars().take(40).collect();
-    format!("{what}, {begin}…")
+    format!("{which} is {what}, {begin}…")
 }
