@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use log::{
     Batch, BatchId, Branch, BranchId, BranchName, Epoch, Event, Hash, Head, Log, LogError, Offset,
-    find_batch, genesis, link, read_all, verify,
+    ValueRef, find_batch, genesis, link, read_all, verify,
 };
 
 /// One branch, its ancestors' events included.
@@ -149,6 +149,11 @@ impl Ledger {
         for event in &line.events {
             if let Some(key) = event.key() {
                 assert_eq!(log.find_key(line.id, key)?, Some(event.offset()), "the key {key}");
+            }
+        }
+        for event in &line.events {
+            if let Some(ValueRef::Blob(blob)) = event.payload().get("text") {
+                assert!(log.blob(&blob.hash)?.is_some(), "a text of {event:?}");
             }
         }
         for (expected, batch, head) in &line.batches {

@@ -1,9 +1,7 @@
 //! Someone who uses a log in every way there is, chosen by a seed, and keeps a ledger of it.
 
 use bytes::Bytes;
-use log::{
-    Append, AppendError, Appended, Batch, BranchId, Change, Draft, Head, Log, LogError, Offset,
-};
+use log::{Append, AppendError, Appended, Batch, BranchId, Change, Draft, Head, Log, LogError};
 use serde_json::json;
 
 use super::disk::Disk;
@@ -42,6 +40,30 @@ impl User<'_> {
     pub(crate) fn work(&mut self, steps: u64) -> Result<(), Ended> {
         for _ in 0..steps {
             self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Makes a few branches, forks, events, keys and texts: a little of everything.
+    pub(crate) fn use_everything(&mut self) -> Result<(), Ended> {
+        self.create()?;
+        let main = self.ledger.lines[0].id;
+        self.append(main)?;
+        self.put_blob()?;
+        self.append(main)?;
+        self.fork(main)?;
+        let fork = self.ledger.lines[1].id;
+        self.append(fork)?;
+        self.claim(fork)?;
+        self.fork(fork)?;
+        self.append_here(3)
+    }
+
+    /// Appends so many batches, each to the newest branch.
+    pub(crate) fn append_here(&mut self, batches: u64) -> Result<(), Ended> {
+        for _ in 0..batches {
+            let branch = self.ledger.lines.last().expect("there is a branch").id;
+            self.append(branch)?;
         }
         Ok(())
     }
@@ -243,9 +265,3 @@ impl User<'_> {
 }
 
 type Answer = log::Pending<Result<Appended, AppendError>>;
-
-/// Whether a log whose answers are doubted tells of an event what was written.
-pub(crate) fn same_event(found: &log::Event, ledger: &Ledger, branch: BranchId) -> bool {
-    let place = |offset: Offset| usize::try_from(offset.get()).expect("a small log");
-    ledger.line(branch).events.get(place(found.offset())) == Some(found)
-}
