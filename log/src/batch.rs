@@ -1,9 +1,12 @@
 //! What is appended at once: events that land together at exactly one place, or not at all.
 
+use bytes::Bytes;
+
+use crate::encode;
 use crate::error::EventError;
 use crate::event::{Draft, Event};
 use crate::id::{BatchId, BranchId, Hash, Head, Offset};
-use crate::value::Blobs;
+use crate::value::{Blobs, ValueWriter};
 
 /// Consecutive events, encoded and hashed, ready to land.
 ///
@@ -27,12 +30,23 @@ impl Batch {
     /// # Errors
     /// The first draft that breaks a limit of the format.
     pub fn of_drafts(first: Offset, drafts: &[Draft]) -> Result<Batch, EventError> {
-        let mut batch = Batch { events: Vec::with_capacity(drafts.len()), ..Batch::default() };
-        for (nth, draft) in drafts.iter().enumerate() {
-            let (event, blobs) = Event::encode(draft, first.plus(nth as u64))?;
-            batch.push(event, blobs);
+        // All records stand in one piece of memory, since there may be many.
+        let mut writer = ValueWriter::default();
+        writer.bytes.reserve(drafts.len() * 320);
+        let mut layouts = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let start = writer.bytes.len();
+            let layout = encode::write(&mut writer, draft)?;
+            layouts.push((start..writer.bytes.len(), layout));
         }
-        Ok(batch)
+        let (records, blobs) = (Bytes::from(writer.bytes), writer.blobs);
+        let sealed = (0..).zip(layouts).map(|(nth, (range, layout))| {
+            let digest = encode::digest(&records[range.clone()], &layout);
+            (Event::of_parts(first.plus(nth), records.slice(range), layout), digest)
+        });
+        let events = sealed.collect();
+        let bytes = records.len() + text_bytes(&blobs);
+        Ok(Batch { events, blobs, bytes })
     }
 
     /// Adds the next event, with the texts that moved out of it.
@@ -41,8 +55,7 @@ impl Batch {
             assert_eq!(event.offset(), last.offset().plus(1), "a batch has no gaps");
         }
         let digest = event.digest();
-        let texts: usize = blobs.given.iter().map(|(_, text)| text.len()).sum();
-        self.bytes += event.record().len() + texts;
+        self.bytes += event.record().len() + text_bytes(&blobs);
         self.events.push((event, digest));
         self.blobs.given.extend(blobs.given);
         self.blobs.named.extend(blobs.named);
@@ -87,4 +100,8 @@ impl Batch {
         let hash = hasher.finalize();
         BatchId::from_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
     }
+}
+
+fn text_bytes(blobs: &Blobs) -> usize {
+    blobs.given.iter().map(|(_, text)| text.len()).sum()
 }

@@ -3,7 +3,10 @@
 //! The header of a block says where it stands in the hash chain, so blocks can be checked against each
 //! other without reading their events, and a block's events against its header without its neighbours.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::chain;
 use crate::error::Corruption;
@@ -229,10 +232,19 @@ impl Block {
     }
 }
 
+thread_local! {
+    /// Making these takes longer than packing a small block.
+    static ZSTD_CONTEXT: RefCell<(Compressor<'static>, Decompressor<'static>)> = RefCell::new((
+        Compressor::new(1).expect("level 1 is a level of zstd"),
+        Decompressor::new().expect("zstd needs only memory"),
+    ));
+}
+
 /// Gives the codec and the bytes as stored.
 pub(crate) fn compress(raw: Vec<u8>, compression: Compression) -> (u8, Vec<u8>) {
     if compression == Compression::WherePays && raw.len() >= COMPRESS_MIN {
-        let packed = zstd::bulk::compress(&raw, 1).expect("memory can be compressed into memory");
+        let packed = ZSTD_CONTEXT.with_borrow_mut(|(compressor, _)| compressor.compress(&raw));
+        let packed = packed.expect("memory can be compressed into memory");
         if packed.len() < raw.len() - raw.len() / 8 {
             return (ZSTD, packed);
         }
@@ -245,7 +257,7 @@ pub(crate) fn decompress(codec: u8, body: Bytes, length: usize) -> Result<Bytes,
     let raw: Bytes = match codec {
         RAW => body,
         ZSTD => {
-            let raw = zstd::bulk::decompress(&body, length);
+            let raw = ZSTD_CONTEXT.with_borrow_mut(|(_, reader)| reader.decompress(&body, length));
             raw.map_err(|_| "the bytes cannot be decompressed")?.into()
         }
         _ => return Err("the bytes are compressed in an unknown way"),

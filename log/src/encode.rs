@@ -3,7 +3,6 @@
 //! A record depends on its event alone: not on its place, its neighbours or its batch. It begins with
 //! a header; payload and changes follow, each of which can later be replaced by its digest.
 
-use bytes::Bytes;
 use smol_str::SmolStr;
 
 use crate::change::{check_changes, write_changes};
@@ -11,7 +10,7 @@ use crate::error::EventError;
 use crate::event::{Bound, Cause, Draft, EVENT_MAX};
 use crate::id::{EventId, Hash, Time};
 use crate::value::{
-    Blobs, ValueWriter, check_map, read_bytes, read_section, read_str, read_varint,
+    ValueWriter, check_map, check_str, read_bytes, read_section, read_str, read_varint,
 };
 use crate::value::{unzigzag, write_str, write_varint, zigzag};
 
@@ -77,31 +76,31 @@ fn derived_salt(id: &EventId) -> [u8; 16] {
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
 
-/// Writes a record.
-pub(crate) fn write(draft: &Draft) -> Result<(Bytes, Blobs), EventError> {
+/// Writes a record after what `writer` holds. Gives its length and layout.
+pub(crate) fn write(writer: &mut ValueWriter, draft: &Draft) -> Result<Layout, EventError> {
     check_length("kind", draft.kind.len())?;
     check_length("actor", draft.actor.len())?;
     if let Some(key) = &draft.key {
         check_length("key", key.len())?;
     }
-    let mut writer = ValueWriter::default();
-    writer.bytes.reserve(256);
-    write_header(&mut writer, draft)?;
+    let start = writer.bytes.len();
+    write_header(writer, draft)?;
     if !draft.payload.is_empty() || !draft.changes.is_empty() {
         let salt = draft.salt.unwrap_or_else(|| derived_salt(&draft.id));
         writer.bytes.extend_from_slice(&salt);
     }
     if !draft.payload.is_empty() {
-        section(&mut writer, |writer| writer.entries(&draft.payload, "payload"))?;
+        section(writer, |writer| writer.entries(&draft.payload, "payload"))?;
     }
     if !draft.changes.is_empty() {
-        section(&mut writer, |writer| write_changes(writer, &draft.changes))?;
+        section(writer, |writer| write_changes(writer, &draft.changes))?;
     }
-    if writer.bytes.len() > EVENT_MAX {
-        let kind = draft.kind.to_string();
-        return Err(EventError::TooLarge { kind, bytes: writer.bytes.len(), limit: EVENT_MAX });
+    let record = &writer.bytes[start..];
+    if record.len() > EVENT_MAX {
+        let (kind, bytes) = (draft.kind.to_string(), record.len());
+        return Err(EventError::TooLarge { kind, bytes, limit: EVENT_MAX });
     }
-    Ok((writer.bytes.into(), writer.blobs))
+    Ok(lay_out(record).expect("what was just written can be read"))
 }
 
 fn check_length(field: &'static str, bytes: usize) -> Result<(), EventError> {
@@ -177,6 +176,24 @@ fn write_cause(bytes: &mut Vec<u8>, cause: &Cause) {
 
 /// Reads the layout of a record that fills `record`, checking every byte of it.
 pub(crate) fn read(record: &[u8]) -> Result<Layout, &'static str> {
+    let layout = lay_out(record)?;
+    for text in [Some(layout.kind), Some(layout.actor), layout.key].into_iter().flatten() {
+        let text = text.of(record);
+        if !text.is_ascii() && std::str::from_utf8(text).is_err() {
+            return Err("a text that is not UTF-8");
+        }
+    }
+    if let Some(cause) = layout.cause {
+        check_cause(cause.of(record))?;
+    }
+    check_map(layout.extra.of(record))?;
+    check_map(layout.payload.of(record))?;
+    check_changes(layout.changes.of(record))?;
+    Ok(layout)
+}
+
+/// Finds where the parts of a record stand, without looking into them.
+fn lay_out(record: &[u8]) -> Result<Layout, &'static str> {
     let mut reader = Reader { record, rest: record };
     let flags = reader.bytes(1)?[0];
     if flags & 0x80 != 0 {
@@ -190,18 +207,12 @@ pub(crate) fn read(record: &[u8]) -> Result<Layout, &'static str> {
     let actor = reader.text()?;
     let key = if flags & HAS_KEY != 0 { Some(reader.text()?) } else { None };
     let cause = if flags & HAS_CAUSE != 0 { Some(reader.section()?) } else { None };
-    if let Some(span) = cause {
-        read_cause(span.of(record))?;
-    }
     let extra = if flags & HAS_EXTRA != 0 { reader.section()? } else { Span::default() };
-    check_map(extra.of(record))?;
     let header_end = reader.at();
     let salted = flags & (HAS_PAYLOAD | HAS_CHANGES) != 0;
     let salt = if salted { Some(reader.span(16)?) } else { None };
     let payload = reader.body(flags, HAS_PAYLOAD, PAYLOAD_DROPPED)?;
     let changes = reader.body(flags, HAS_CHANGES, CHANGES_DROPPED)?;
-    check_map(payload.of(record))?;
-    check_changes(changes.of(record))?;
     if !reader.rest.is_empty() {
         return Err("bytes after the end of the event");
     }
@@ -249,7 +260,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self) -> Result<Span, &'static str> {
-        let length = read_str(&mut self.rest)?.len() as u32;
+        let length = read_section(&mut self.rest)?.len() as u32;
         if length == 0 || length as usize > FIELD_MAX {
             return Err("a field that is empty or too long");
         }
@@ -292,6 +303,31 @@ fn read_cause(bytes: &[u8]) -> Result<Cause, &'static str> {
     }
 }
 
+/// Checks that `bytes` are a cause: what `read_cause` reads.
+fn check_cause(bytes: &[u8]) -> Result<(), &'static str> {
+    let (&tag, mut rest) = bytes.split_first().ok_or("a cause without a type")?;
+    read_bytes(&mut rest, 16)?;
+    match tag {
+        CAUSE_ACTION if rest.is_empty() => Ok(()),
+        CAUSE_FIRING => {
+            check_str(&mut rest)?;
+            while let Some((&bound, tail)) = rest.split_first() {
+                rest = tail;
+                let ids = match bound {
+                    BOUND_ELEMENT => 1,
+                    BOUND_PATH => read_varint(&mut rest)?,
+                    _ => return Err("a bound of an unknown type"),
+                };
+                for _ in 0..ids {
+                    check_str(&mut rest)?;
+                }
+            }
+            Ok(())
+        }
+        _ => Err("a cause of an unknown type"),
+    }
+}
+
 fn read_bound(rest: &mut &[u8]) -> Result<Bound, &'static str> {
     match read_bytes(rest, 1)?[0] {
         BOUND_ELEMENT => Ok(Bound::Element(read_str(rest)?.into())),
@@ -319,31 +355,40 @@ pub(crate) fn author(bytes: &[u8]) -> Option<&str> {
 /// these were dropped or not.
 pub(crate) fn digest(record: &[u8], layout: &Layout) -> Hash {
     let flags = record[0];
-    let header = &record[1..layout.header_end as usize];
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&[flags & !DROPPED]);
-    hasher.update(header);
-    let Some(salt) = layout.salt else { return Hash::from_bytes(*hasher.finalize().as_bytes()) };
-    let mut dropped = salt.end as usize;
-    let parts = [
-        (HAS_PAYLOAD, PAYLOAD_DROPPED, layout.payload),
-        (HAS_CHANGES, CHANGES_DROPPED, layout.changes),
-    ];
-    for (has, gone, span) in parts {
+    let mut at = layout.salt.unwrap_or_default().end as usize;
+    let mut part = |has: u8, gone: u8, span: Span| {
         if flags & gone != 0 {
-            hasher.update(&record[dropped..dropped + 32]);
-            dropped += 32;
-        } else if flags & has != 0 {
-            hasher.update(&salted(salt.of(record), span.of(record)));
-            dropped = span.end as usize;
+            at += 32;
+            return Some(record[at - 32..at].try_into().expect("32 bytes were read"));
         }
-    }
-    Hash::from_bytes(*hasher.finalize().as_bytes())
+        let salt = layout.salt.filter(|_| flags & has != 0)?;
+        at = span.end as usize;
+        Some(hash_parts([salt.of(record), span.of(record), &[], &[]]))
+    };
+    let payload = part(HAS_PAYLOAD, PAYLOAD_DROPPED, layout.payload);
+    let changes = part(HAS_CHANGES, CHANGES_DROPPED, layout.changes);
+    Hash::from_bytes(hash_parts([
+        &[flags & !DROPPED],
+        &record[1..layout.header_end as usize],
+        payload.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+        changes.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+    ]))
 }
 
-fn salted(salt: &[u8], part: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(salt);
-    hasher.update(part);
-    *hasher.finalize().as_bytes()
+/// The hash of parts that follow one another. Most are short, and hashing them in one piece is faster.
+fn hash_parts(parts: [&[u8]; 4]) -> [u8; 32] {
+    let mut short = [0; 512];
+    let mut end = 0;
+    for part in parts {
+        let Some(place) = short.get_mut(end..end + part.len()) else {
+            let mut hasher = blake3::Hasher::new();
+            for part in parts {
+                hasher.update(part);
+            }
+            return *hasher.finalize().as_bytes();
+        };
+        place.copy_from_slice(part);
+        end += part.len();
+    }
+    *blake3::hash(&short[..end]).as_bytes()
 }

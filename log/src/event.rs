@@ -10,7 +10,7 @@ use crate::change::{Change, ChangesRef};
 use crate::encode::{self, Layout};
 use crate::error::EventError;
 use crate::id::{EventId, Hash, Offset, Time};
-use crate::value::{Blobs, MapRef};
+use crate::value::{Blobs, MapRef, ValueWriter};
 
 /// The largest event, in bytes, after long strings have moved to blobs.
 pub const EVENT_MAX: usize = 1 << 20;
@@ -104,9 +104,15 @@ impl Event {
     /// # Errors
     /// The draft breaks a limit of the format; see `EventError`. Nothing was written.
     pub fn encode(draft: &Draft, offset: Offset) -> Result<(Event, Blobs), EventError> {
-        let (bytes, blobs) = encode::write(draft)?;
-        let layout = encode::read(&bytes).expect("what was just written can be read");
-        Ok((Event { offset, bytes, layout }, blobs))
+        let mut writer = ValueWriter::default();
+        writer.bytes.reserve(512);
+        let layout = encode::write(&mut writer, draft)?;
+        Ok((Event { offset, bytes: writer.bytes.into(), layout }, writer.blobs))
+    }
+
+    /// The event at `offset` whose record, already checked, is `bytes`.
+    pub(crate) fn of_parts(offset: Offset, bytes: Bytes, layout: Layout) -> Event {
+        Event { offset, bytes, layout }
     }
 
     /// Reads the record of the event at `offset`.

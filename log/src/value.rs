@@ -9,7 +9,7 @@ mod check;
 mod parse;
 mod write;
 
-pub(crate) use check::{check_map, read_bytes, read_section, read_str, read_varint};
+pub(crate) use check::{check_map, check_str, read_bytes, read_section, read_str, read_varint};
 pub use parse::parse_object;
 pub use write::{Blobs, ValueWriter};
 pub(crate) use write::{insert_length, write_str, write_varint};

@@ -4,8 +4,8 @@ use smol_str::SmolStr;
 
 use super::{Change, WriteOp};
 use crate::error::EventError;
-use crate::value::{MapRef, ValueWriter, check_map, insert_length, read_section, read_str};
-use crate::value::{read_varint, take_str, write_str, write_varint};
+use crate::value::{MapRef, ValueWriter, check_map, check_str, insert_length, read_section};
+use crate::value::{read_str, read_varint, take_str, write_str, write_varint};
 
 const CREATE: u8 = 1;
 const CREATE_AS: u8 = 2;
@@ -126,7 +126,7 @@ impl ChangeRef<'_> {
     }
 }
 
-/// Reads one change; also how it is checked.
+/// Reads one change.
 fn take_change<'a>(rest: &mut &'a [u8]) -> Result<ChangeRef<'a>, &'static str> {
     let (&tag, tail) = rest.split_first().ok_or("a change without an operation")?;
     *rest = tail;
@@ -173,21 +173,35 @@ fn take_map<'a>(rest: &mut &'a [u8]) -> Result<MapRef<'a>, &'static str> {
     read_section(rest).map(MapRef::from_checked)
 }
 
-/// Checks that `bytes` are changes in their canonical form.
+/// Checks that `bytes` are changes in their canonical form: what `take_change` reads.
 pub(crate) fn check_changes(mut bytes: &[u8]) -> Result<(), &'static str> {
-    while !bytes.is_empty() {
-        match take_change(&mut bytes)? {
-            ChangeRef::Create { properties, .. }
-            | ChangeRef::Ensure { properties, .. }
-            | ChangeRef::Link { properties, .. }
-            | ChangeRef::EnsureLink { properties, .. }
-            | ChangeRef::Write { properties, .. } => check_map(properties.as_bytes())?,
-            ChangeRef::Unset { names: NamesRef(mut names), .. } => {
+    while let Some((&tag, rest)) = bytes.split_first() {
+        bytes = rest;
+        let texts = match tag {
+            CREATE | UNSET | REMOVE => 1,
+            CREATE_AS | ENSURE => 2,
+            LINK | ENSURE_LINK => 3,
+            LINK_AS => 4,
+            _ => match tag & !IF_VERSION {
+                SET | ADD | APPEND => 1,
+                _ => return Err("a change of an unknown operation"),
+            },
+        };
+        if tag & IF_VERSION != 0 {
+            read_varint(&mut bytes)?;
+        }
+        for _ in 0..texts {
+            check_str(&mut bytes)?;
+        }
+        match tag {
+            REMOVE => {}
+            UNSET => {
+                let mut names = read_section(&mut bytes)?;
                 while !names.is_empty() {
-                    read_str(&mut names)?;
+                    check_str(&mut names)?;
                 }
             }
-            ChangeRef::Remove { .. } => {}
+            _ => check_map(read_section(&mut bytes)?)?,
         }
     }
     Ok(())
@@ -260,7 +274,7 @@ fn write_change(writer: &mut ValueWriter, change: &Change, index: usize) -> Resu
     };
     let start = writer.bytes.len();
     if !properties.is_empty() {
-        writer.entries(properties, &format!("changes[{index}].properties"))?;
+        writer.entries_of(properties, format_args!("changes[{index}].properties"))?;
     }
     insert_length(&mut writer.bytes, start);
     Ok(())

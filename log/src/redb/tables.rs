@@ -20,8 +20,8 @@ pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("
 pub(super) const BRANCHES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("branches");
 /// The tip of each branch.
 pub(super) const TIPS: TableDefinition<'_, u32, &[u8; TIP_BYTES]> = TableDefinition::new("tips");
-/// Blocks, by branch and first offset.
-pub(super) const BLOCKS: TableDefinition<'_, (u32, u64), &[u8]> = TableDefinition::new("blocks");
+/// Blocks, by branch, first offset and piece.
+pub(super) const BLOCKS: TableDefinition<'_, BlockKey, &[u8]> = TableDefinition::new("blocks");
 /// Where each durable key stands on a branch itself.
 pub(super) const KEYS: TableDefinition<'_, (u32, &str), u64> = TableDefinition::new("keys");
 /// Texts and files, by hash.
@@ -31,12 +31,14 @@ pub(super) const META_FORMAT: &str = "format";
 pub(super) const META_ID: &str = "id";
 pub(super) const META_COMMITS: &str = "commits";
 
+pub(super) type BlockKey = (u32, u64, u8);
+
 /// The tables within one write transaction, over the state of the last commit.
 pub(super) struct Group<'a> {
     state: &'a State,
     records: Vec<BranchRecord>,
     tips: BTreeMap<BranchId, Tip>,
-    blocks: Table<'a, (u32, u64), &'static [u8]>,
+    blocks: Table<'a, BlockKey, &'static [u8]>,
     keys: Table<'a, (u32, &'static str), u64>,
     blobs: Table<'a, &'static [u8; 32], &'static [u8]>,
     changed: bool,
@@ -188,9 +190,11 @@ impl WriteTables for Group<'_> {
     }
 
     fn put_block(&mut self, block: &Block) -> Result<(), LogError> {
-        let key = (block.branch.get(), block.first.get());
-        let known = self.blocks.insert(key, &**block.bytes()).map(|old| old.is_some());
-        assert!(!self.note(known)?, "a block is written once");
+        for (piece, bytes) in (0..).zip(pieces(block.bytes())) {
+            let key = (block.branch.get(), block.first.get(), piece);
+            let known = self.blocks.insert(key, bytes).map(|old| old.is_some());
+            assert!(!self.note(known)?, "a block is written once");
+        }
         self.changed = true;
         Ok(())
     }
@@ -210,14 +214,63 @@ impl WriteTables for Group<'_> {
     }
 }
 
+/// Cuts a block into pieces that fill the pages of redb, which come in powers of two: a block of 65
+/// KiB alone would take a page of 128.
+fn pieces(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const PAGE: usize = 4096;
+    /// What a page takes for itself and for the key of its one piece, generously.
+    const OVERHEAD: usize = 64;
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        let pages = (rest.len() + OVERHEAD) / PAGE;
+        let fits = match pages.checked_ilog2() {
+            Some(order) => (PAGE << order) - OVERHEAD,
+            None => rest.len(),
+        };
+        let (piece, tail) = rest.split_at(fits);
+        rest = tail;
+        if piece.is_empty() { None } else { Some(piece) }
+    })
+}
+
 /// The block of `branch` itself that holds `offset`, or the last one before it.
 pub(super) fn last_block(
-    blocks: &impl ReadableTable<(u32, u64), &'static [u8]>,
+    blocks: &impl ReadableTable<BlockKey, &'static [u8]>,
     branch: BranchId,
     offset: Offset,
 ) -> Result<Option<(Offset, Bytes)>, ::redb::StorageError> {
-    let range = (branch.get(), 0)..=(branch.get(), offset.get());
+    let branch = branch.get();
+    let range = (branch, 0, 0)..=(branch, offset.get(), u8::MAX);
     let Some(row) = blocks.range(range)?.next_back() else { return Ok(None) };
-    let (key, value) = row?;
-    Ok(Some((Offset::new(key.value().1), Bytes::copy_from_slice(value.value()))))
+    let (key, last) = row?;
+    let (_, first, pieces) = key.value();
+    if pieces == 0 {
+        return Ok(Some((Offset::new(first), Bytes::copy_from_slice(last.value()))));
+    }
+    // The first piece is the largest, and the others take less together.
+    let mut bytes = Vec::new();
+    for row in blocks.range((branch, first, 0)..(branch, first, pieces))? {
+        let (_, piece) = row?;
+        bytes.reserve(2 * piece.value().len());
+        bytes.extend_from_slice(piece.value());
+    }
+    bytes.extend_from_slice(last.value());
+    Ok(Some((Offset::new(first), bytes.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_fill_their_pages_and_make_up_the_block() {
+        let lengths = |length: usize| pieces(&vec![7; length]).map(<[u8]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(1), [1]);
+        assert_eq!(lengths(4031), [4031]);
+        assert_eq!(lengths(4032), [4032]);
+        assert_eq!(lengths(70_000), [65_472, 4032, 496]);
+        for length in (1..3000).chain(4000..4200).chain(1_000_000..1_000_100) {
+            assert_eq!(lengths(length).iter().sum::<usize>(), length);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use super::{
 };
 
 /// Reads an unsigned LEB128 number in its shortest form.
+#[inline]
 pub(crate) fn read_varint(rest: &mut &[u8]) -> Result<u64, &'static str> {
     // Nearly every length and number is one byte.
     if let Some((&byte, tail)) = rest.split_first()
@@ -14,6 +15,10 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Result<u64, &'static str> {
         *rest = tail;
         return Ok(u64::from(byte));
     }
+    read_long_varint(rest)
+}
+
+fn read_long_varint(rest: &mut &[u8]) -> Result<u64, &'static str> {
     let mut number = 0u64;
     for (place, &byte) in rest.iter().enumerate().take(10) {
         let part = u64::from(byte & 0x7f);
@@ -38,13 +43,27 @@ pub(crate) fn read_str<'a>(rest: &mut &'a [u8]) -> Result<&'a str, &'static str>
     std::str::from_utf8(bytes).map_err(|_| "a text that is not UTF-8")
 }
 
+/// Checks a text and passes over it. Gives its bytes.
+#[inline]
+pub(crate) fn check_str<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], &'static str> {
+    let bytes = read_section(rest)?;
+    // Nearly every text is ASCII, which is checked many times faster.
+    if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
+        Ok(bytes)
+    } else {
+        Err("a text that is not UTF-8")
+    }
+}
+
 /// Reads a length and that many bytes.
+#[inline]
 pub(crate) fn read_section<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], &'static str> {
     let length = read_varint(rest)?;
     let length = usize::try_from(length).map_err(|_| "a length over the end")?;
     read_bytes(rest, length)
 }
 
+#[inline]
 pub(crate) fn read_bytes<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], &'static str> {
     let (head, tail) = rest.split_at_checked(count).ok_or("a length over the end")?;
     *rest = tail;
@@ -64,7 +83,7 @@ pub(crate) fn check_value(rest: &mut &[u8], depth: usize) -> Result<(), &'static
             let bytes = read_bytes(rest, 8)?.try_into().expect("eight bytes were read");
             if f64::from_le_bytes(bytes).is_finite() { Ok(()) } else { Err("a number not finite") }
         }
-        STRING => match read_str(rest)?.len() {
+        STRING => match check_str(rest)?.len() {
             0..=INLINE_MAX => Ok(()),
             _ => Err("a long text that is not a blob"),
         },
@@ -88,7 +107,7 @@ pub(crate) fn check_value(rest: &mut &[u8], depth: usize) -> Result<(), &'static
         BLOB => {
             read_bytes(rest, 32)?;
             let size = read_varint(rest)?;
-            let head = read_str(rest)?.len();
+            let head = check_str(rest)?.len();
             let fits = size > INLINE_MAX as u64 && head <= BLOB_HEAD;
             if fits { Ok(()) } else { Err("a blob of the wrong size") }
         }
@@ -102,9 +121,9 @@ pub(crate) fn check_map(entries: &[u8]) -> Result<(), &'static str> {
 }
 
 fn check_entries(mut entries: &[u8], depth: usize) -> Result<(), &'static str> {
-    let mut last: Option<&str> = None;
+    let mut last: Option<&[u8]> = None;
     while !entries.is_empty() {
-        let key = read_str(&mut entries)?;
+        let key = check_str(&mut entries)?;
         if last.is_some_and(|last| last >= key) {
             return Err("keys out of order");
         }

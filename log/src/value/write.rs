@@ -1,5 +1,7 @@
 //! JSON into its one canonical form, long strings out into blobs.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde_json::{Map, Number, Value};
 
@@ -32,6 +34,15 @@ impl ValueWriter {
     /// # Errors
     /// Too deep; see `EventError`. `at` names the place in the message.
     pub fn entries(&mut self, map: &Map<String, Value>, at: &str) -> Result<(), EventError> {
+        self.entries_of(map, format_args!("{at}"))
+    }
+
+    /// As `entries`, with a place that is only put together where the message needs it.
+    pub(crate) fn entries_of(
+        &mut self,
+        map: &Map<String, Value>,
+        at: fmt::Arguments<'_>,
+    ) -> Result<(), EventError> {
         self.entries_at(map, &Place { at, key: None, outer: None }, DEPTH_MAX - 1)
     }
 
@@ -40,7 +51,8 @@ impl ValueWriter {
     /// # Errors
     /// Too deep; see `EventError`. `at` names the place in the message.
     pub fn value(&mut self, value: &Value, at: &str) -> Result<(), EventError> {
-        self.value_at(value, &Place { at, key: None, outer: None }, DEPTH_MAX - 1)
+        let place = Place { at: format_args!("{at}"), key: None, outer: None };
+        self.value_at(value, &place, DEPTH_MAX - 1)
     }
 
     fn entries_at(
@@ -158,9 +170,10 @@ pub(crate) fn insert_length(bytes: &mut Vec<u8>, start: usize) {
         bytes.insert(start, length as u8);
         return;
     }
-    let mut digits = Vec::with_capacity(10);
-    write_varint(&mut digits, length as u64);
-    bytes.splice(start..start, digits);
+    let end = bytes.len();
+    write_varint(bytes, length as u64);
+    let digits = bytes.len() - end;
+    bytes[start..].rotate_right(digits);
 }
 
 /// `{"$blob": hash, "head": …, "size": n}`, exactly as `BlobRef::to_json` writes it.
@@ -175,6 +188,7 @@ fn named_blob(map: &Map<String, Value>) -> Option<(Hash, u64, &str)> {
 }
 
 /// Writes an unsigned LEB128 number.
+#[inline]
 pub(crate) fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -191,7 +205,7 @@ pub(crate) fn write_str(bytes: &mut Vec<u8>, text: &str) {
 
 /// Where a value stands, for messages: `payload.a.b`.
 struct Place<'a> {
-    at: &'a str,
+    at: fmt::Arguments<'a>,
     key: Option<&'a str>,
     outer: Option<&'a Place<'a>>,
 }
@@ -205,11 +219,11 @@ impl Place<'_> {
     }
 }
 
-impl std::fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.outer, self.key) {
             (Some(outer), Some(key)) => write!(f, "{outer}.{key}"),
-            _ => f.write_str(self.at),
+            _ => f.write_fmt(self.at),
         }
     }
 }
