@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use log::{AppendError, BranchId, Event, Head, Log, Offer, Offset, RedbLog, ValueRef, tail};
+use log::{
+    AppendError, BranchId, Draft, Event, EventError, Hash, Head, Log, LogError, Offer, Offset,
+    RedbLog, ValueRef, tail, verify,
+};
+use serde_json::json;
 use tokio_stream::StreamExt;
 
-use crate::support::{STORE, name, numbered, numbers};
+use crate::support::disk::Disk;
+use crate::support::{STORE, append_here, append_of, draft, name, numbered, numbers};
 
 const THREADS: u64 = 16;
 const OFFERS_EACH: u64 = 40;
@@ -87,4 +92,51 @@ fn sixteen_threads_offer_while_readers_follow() {
     for reader in readers {
         assert_eq!(tokio.block_on(reader).expect("no reader panics"), landed);
     }
+}
+
+fn keyed(n: u64, key: &str) -> Draft {
+    Draft { key: Some(key.into()), ..numbered(n) }
+}
+
+/// Appends that wait together land in one commit, each of them whole or not at all.
+#[test]
+fn a_refused_member_of_a_group_leaves_nothing() {
+    let disk = Disk::new(512);
+    let log = RedbLog::create_backend(disk.clone(), STORE).expect("the disk is well");
+    let main = log.create(&name("main")).expect("a branch is made").id;
+    append_here(&log, main, &[keyed(0, "a")]);
+    let at = Head::of_count;
+    let hash = Hash::of(b"nobody has given this text");
+    let naming =
+        json!({"text": {"$blob": hash.to_string(), "head": "n".repeat(256), "size": 5000}});
+    disk.shut_gate();
+    let first = log.submit(append_of(main, at(1), &[numbered(1)]));
+    disk.wait_for_someone();
+    let group = [
+        append_of(main, at(2), &[numbered(2)]),
+        append_of(main, at(3), &[keyed(8, "left"), draft(9, &naming)]),
+        append_of(main, at(3), &[keyed(8, "left"), keyed(7, "a")]),
+        append_of(main, at(9), &[keyed(8, "left")]),
+        append_of(main, at(3), &[numbered(3)]),
+    ];
+    let group = group.map(|append| log.submit(append));
+    disk.open_gate();
+    first.wait().expect("the log answers").expect("it lands");
+    let answers = group.map(|answer| answer.wait().expect("the log answers"));
+    let [lands, no_text, conflict, moved, lands_too] = &answers;
+    assert!(lands.is_ok() && lands_too.is_ok(), "{answers:?}");
+    let named = AppendError::from(EventError::NoBlob { hash }).to_string();
+    assert!(matches!(no_text, Err(error) if error.to_string() == named), "{no_text:?}");
+    assert!(matches!(conflict, Err(AppendError::KeyConflict { .. })), "{conflict:?}");
+    assert!(matches!(moved, Err(AppendError::TailMoved { .. })), "{moved:?}");
+    let check = |log: &dyn Log| -> Result<(), LogError> {
+        assert_eq!(numbers(log, main), [0, 1, 2, 3]);
+        assert_eq!(log.find_key(main, "left")?, None, "a key of a refused batch");
+        verify(log, main).map(drop)
+    };
+    check(&log).expect("the log is well");
+    append_here(&log, main, &[numbered(4)]);
+    drop(log);
+    let log = RedbLog::open_backend(disk).expect("the disk is well");
+    assert_eq!(numbers(&log, main), [0, 1, 2, 3, 4]);
 }

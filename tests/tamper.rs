@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use log::{Corruption, Head, Log, LogError, Offset, RedbLog, read_all, verify};
 use redb::{Database, ReadableTable, TableDefinition};
+use serde_json::json;
 
+use crate::support::random::Random;
 use crate::support::{STORE, append_here, draft, name};
 
-const BLOCKS: TableDefinition<'_, (u32, u64), &[u8]> = TableDefinition::new("blocks");
+const BLOCKS: TableDefinition<'_, (u32, u64, u8), &[u8]> = TableDefinition::new("blocks");
 const TIPS: TableDefinition<'_, u32, &[u8; 56]> = TableDefinition::new("tips");
 const BLOBS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("blobs");
 
@@ -20,13 +22,14 @@ fn store(folder: &Path) -> PathBuf {
     let main = log.create(&name("main")).expect("a branch is made").id;
     for batch in 0..3 {
         let drafts = [2 * batch, 2 * batch + 1];
-        append_here(&log, main, &drafts.map(|n| draft(n, &serde_json::json!({"n": n}))));
+        append_here(&log, main, &drafts.map(|n| draft(n, &json!({"n": n}))));
     }
     log.close().expect("the store closes");
     path
 }
 
-type Row = (u64, Vec<u8>);
+/// The first offset, the piece and the bytes.
+type Row = (u64, u8, Vec<u8>);
 
 /// Rewrites the rows of the only branch through redb. No anchor remembers how it was.
 fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<Row>)) {
@@ -36,12 +39,13 @@ fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<Row>)) {
     {
         let mut table = transaction.open_table(BLOCKS).expect("there is a table of blocks");
         let rows = table.iter().expect("it can be read").map(|row| row.expect("it can be read"));
-        let mut rows: Vec<Row> =
-            rows.map(|(key, value)| (key.value().1, value.value().to_vec())).collect();
+        let mut rows: Vec<Row> = rows
+            .map(|(key, value)| (key.value().1, key.value().2, value.value().to_vec()))
+            .collect();
         table.retain(|_, _| false).expect("it can be written");
         change(&mut rows);
-        for (first, bytes) in rows {
-            table.insert((0, first), bytes.as_slice()).expect("it can be written");
+        for (first, piece, bytes) in rows {
+            table.insert((0, first, piece), bytes.as_slice()).expect("it can be written");
         }
     }
     transaction.commit().expect("it can be written");
@@ -68,11 +72,11 @@ fn an_edited_byte_of_a_block_is_reported_with_its_offset() {
     let path = store(folder.path());
     let sound = fs::read(&path).expect("the file can be read");
     let mut bytes = 0;
-    rewrite(&path, |rows| bytes = rows[1].1.len());
-    // The batch's id, 16 bytes behind the four of the header, is no part of the history.
-    for at in (0..bytes).filter(|at| !(4..20).contains(at)).step_by(3) {
+    rewrite(&path, |rows| bytes = rows[1].2.len());
+    // The batch's id, 16 bytes behind the first of the header, is no part of the history.
+    for at in (0..bytes).filter(|at| !(4..21).contains(at)).step_by(3) {
         fs::write(&path, &sound).expect("the file can be written");
-        rewrite(&path, |rows| rows[1].1[at] ^= 1);
+        rewrite(&path, |rows| rows[1].2[at] ^= 1);
         let found = first_damage(&path);
         let expected = [2, 3, 4].map(|offset| Some(Offset::new(offset)));
         assert!(expected.contains(&found), "byte {at} of {bytes}: {found:?}");
@@ -85,26 +89,60 @@ fn missing_reordered_repeated_and_longer_blocks_are_reported() {
     let path = store(folder.path());
     let sound = fs::read(&path).expect("the file can be read");
     type Change = fn(&mut Vec<Row>);
-    let longer: Change = |rows| rows[1].1.push(0);
+    let longer: Change = |rows| rows[1].2.push(0);
     // The header counts the byte, so only the events can tell that it is none of theirs.
     let counted: Change = |rows| {
-        rows[1].1[3] = rows[1].1[3].checked_add(1).expect("a small block");
-        let last = rows[1].1.len();
-        rows[1].1.insert(last, 0);
+        rows[1].2[3] = rows[1].2[3].checked_add(1).expect("a small block");
+        let last = rows[1].2.len();
+        rows[1].2.insert(last, 0);
     };
-    let changes: [(&str, Change, u64); 7] = [
+    // So does the event.
+    let inside: Change = |rows| {
+        let bytes = &mut rows[1].2;
+        // The length of the records takes one byte or two; a link is 32 long, and a batch's id 16.
+        let body = if bytes[3] < 128 { 84 } else { 85 };
+        let record = bytes[body];
+        assert!(record < 127, "a small event");
+        bytes[3] = bytes[3].checked_add(1).expect("a small block");
+        bytes[body] += 1;
+        bytes.insert(body + 1 + usize::from(record), 0);
+    };
+    let changes: [(&str, Change, u64); 8] = [
         ("the first is gone", |rows| drop(rows.remove(0)), 0),
         ("one is gone", |rows| drop(rows.remove(1)), 2),
         ("the last is gone", |rows| drop(rows.remove(2)), 4),
         ("two are swapped", |rows| (rows[0].0, rows[1].0) = (rows[1].0, rows[0].0), 0),
-        ("one stands twice", |rows| rows[1].1 = rows[0].1.clone(), 2),
+        ("one stands twice", |rows| rows[1].2 = rows[0].2.clone(), 2),
         ("one is longer", longer, 2),
         ("one is longer and says so", counted, 3),
+        ("its first event is longer, too", inside, 2),
     ];
     for (what, change, offset) in changes {
         fs::write(&path, &sound).expect("the file can be written");
         rewrite(&path, change);
         assert_eq!(first_damage(&path), Some(Offset::new(offset)), "{what}");
+    }
+}
+
+/// A large block is cut into pieces, each a row of its own.
+#[test]
+fn a_missing_piece_of_a_block_is_reported() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("store.log");
+    let log = RedbLog::create(&path, STORE).expect("a store is made");
+    let main = log.create(&name("main")).expect("a branch is made").id;
+    let text = |n| Random::new(n).text(3000);
+    let drafts: Vec<_> = (0..10).map(|n| draft(n, &json!({"text": text(n)}))).collect();
+    append_here(&log, main, &drafts);
+    log.close().expect("the store closes");
+    let sound = fs::read(&path).expect("the file can be read");
+    let mut pieces = 0;
+    rewrite(&path, |rows| pieces = rows.len());
+    assert!(pieces > 2, "{pieces}");
+    for piece in 0..pieces {
+        fs::write(&path, &sound).expect("the file can be written");
+        rewrite(&path, |rows| drop(rows.remove(piece)));
+        assert_eq!(first_damage(&path), Some(Offset::ZERO), "piece {piece} of {pieces}");
     }
 }
 
