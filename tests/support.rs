@@ -6,6 +6,11 @@ use log::{
 };
 use serde_json::{Value, json};
 
+pub(crate) mod disk;
+pub(crate) mod ledger;
+pub(crate) mod random;
+pub(crate) mod workload;
+
 /// The id of the stores that tests make.
 pub(crate) const STORE: LogId = LogId::from_bytes(*b"starling test id");
 
@@ -65,4 +70,20 @@ pub(crate) fn numbers(log: &dyn Log, branch: BranchId) -> Vec<u64> {
         u64::try_from(n.expect("the event has a number")).expect("the number is small")
     };
     events.iter().map(number).collect()
+}
+
+/// Whether the long forms of the tests are asked for, as `tests/run long` does.
+pub(crate) fn long() -> bool {
+    std::env::var_os("STARLING_LONG").is_some()
+}
+
+/// The seeds below `end`, or the one that `STARLING_SEED` asks for.
+pub(crate) fn seeds(end: u64) -> std::ops::Range<u64> {
+    match std::env::var("STARLING_SEED") {
+        Ok(seed) => {
+            let seed = seed.parse().expect("STARLING_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..end,
+    }
 }

@@ -19,7 +19,11 @@ mod state;
 mod tables;
 mod writer;
 
+<<<<<<< HEAD
 use std::ops::Bound;
+=======
+use std::io;
+>>>>>>> faults
 use std::path::Path;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -72,9 +76,14 @@ impl RedbLog {
         let opened = open::open(path)?;
         recovery::check_anchor(path, &opened)?;
         let anchor = anchor::path_beside(path);
-        let io = |doing| move |source| LogError::Io { doing, source };
-        let now = Anchor::of(opened.id, &opened.state);
-        now.write(&anchor).map_err(io("writing the anchor"))?;
+        if let Err(source) = Anchor::of(opened.id, &opened.state).write(&anchor) {
+            // A full disk must not keep anybody from reading; the older anchor still holds.
+            let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+            if !full.contains(&source.kind()) {
+                return Err(LogError::Io { doing: "writing the anchor", source });
+            }
+            tracing::warn!(anchor = %anchor.display(), %source, "the anchor stays as it was");
+        }
         RedbLog::start(opened, Some(Keeper::new(anchor)))
     }
 
