@@ -2,22 +2,22 @@
 #![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 mod contract;
-mod guest;
-mod jsonl;
-mod oracle;
-mod share;
 mod format;
-mod stop;
+mod jsonl;
 mod store;
+mod stop;
+mod share;
+mod guest;
+
+mod crash;
+mod power;
+mod faults;
+mod damage;
+mod tamper;
+mod space;
+mod crowd;
+
+mod oracle;
+
 mod support;
 mod tidy;
-mod crash;
-mod crowd;
-mod damage;
-mod faults;
-mod power;
-mod space;
-mod stop;
-mod store;
-mod support;
-mod tamper;

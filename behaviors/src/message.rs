@@ -200,3 +200,97 @@ pub(crate) mod stored_map {
         <&'a [u8]>::deserialize(from).map(MapRef::from_checked)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use log::WriteOp;
+    use proptest::prelude::{Just, Strategy, any, prop_oneof};
+    use proptest::{prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::testing::Scene;
+
+    fn properties() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,9}".prop_map(Value::from),
+        ];
+        let value = leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map("[a-z]{1,3}", inner, 0..3)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        proptest::collection::btree_map("[a-z]{1,5}", value, 0..4)
+            .prop_map(|map| Value::Object(map.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn a_firing_survives_the_way_to_another_process(
+            payload in properties(), own in properties(), settings in properties(), seed: i64,
+        ) {
+            let node = json!({"id": "n", "type": "N", "properties": own, "version": 7});
+            let edge = json!({"id": "e", "type": "E", "from": "n", "to": "m"});
+            let scene = Scene::new(json!({
+                "event": {"kind": "k", "payload": payload, "key": "once"},
+                "bound": {"gone": null, "n": node, "path": [edge, edge]},
+                "reads": {"pairs": [{"a": node, "e": edge}, {"a": node, "e": null}], "x": [node]},
+                "settings": settings, "seed": seed, "now": 1_767_603_600_000i64,
+            }));
+            let firing = scene.firing("b");
+            let message = firing.encode();
+            let read = Firing::decode(&message).expect("it was just written");
+            prop_assert_eq!(read.event, firing.event);
+            prop_assert_eq!(&read.bound, &firing.bound);
+            prop_assert_eq!(&read.reads, &firing.reads);
+            prop_assert_eq!(&read.settings, &firing.settings);
+            prop_assert_eq!(read.now, firing.now);
+            prop_assert_eq!(read.rand.below(u64::MAX), firing.rand.below(u64::MAX));
+            prop_assert_eq!(read.encode(), message);
+        }
+
+        #[test]
+        fn a_reply_survives_the_way_back(payload in properties(), own in properties()) {
+            let object = |value: Value| value.as_object().expect("an object").clone();
+            let write = Change::Write {
+                op: WriteOp::Set, id: "@0#0".into(), properties: object(own), if_version: Some(3),
+            };
+            let reply = Reply {
+                proposals: vec![Proposal {
+                    kind: "k".into(),
+                    payload: object(payload),
+                    changes: vec![write, Change::Remove { id: "x".into() }],
+                    key: Some("once".into()),
+                }],
+                printed: vec!["a\nb".to_owned()],
+            };
+            prop_assert_eq!(decode_reply(&encode_reply(&Ok(reply.clone()))), Ok(Ok(reply)));
+        }
+    }
+
+    #[test]
+    fn an_error_survives_the_way_back() {
+        let error = ReactError {
+            message: "no".to_owned(),
+            file: Some("b.star".to_owned()),
+            line: Some(3),
+            column: Some(5),
+            line_text: Some("    x".to_owned()),
+        };
+        assert_eq!(decode_reply(&encode_reply(&Err(error.clone()))), Ok(Err(error)));
+    }
+
+    #[test]
+    fn a_reply_that_is_none_is_refused() {
+        for message in [&b"{}"[..], b"[]", b"\xff", b"{\"proposals\":[{}],\"printed\":[]}"] {
+            assert!(decode_reply(message).is_err());
+        }
+        assert!(Firing::decode(b"short").is_err());
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::MetadataError;
 use crate::fields::Fields;
 use crate::kind::KindPattern;
-use crate::pattern_text;
+use crate::pattern;
 use crate::trigger::{Condition, Trigger};
 
 /// What a behavior says about itself.
@@ -95,7 +95,7 @@ impl Metadata {
             enabled: fields.flag("enabled")?.unwrap_or(true),
             version: fields.text("version")?.map(str::to_owned),
         };
-        metadata.check_names(&fields)?;
+        metadata.check_reads(&fields)?;
         Ok(metadata)
     }
 
@@ -142,31 +142,39 @@ impl Metadata {
     #[must_use]
     pub fn bound_names(&self) -> Vec<String> {
         let mut names = vec!["event".to_owned()];
-        if let Some(condition) = &self.trigger.condition {
-            names.extend(pattern_text::pattern_variables(condition.pattern()));
-        }
+        names.extend(self.variables());
         names.extend(self.reads.keys().cloned());
         names
     }
 
-    /// Refuses a read that hides another name that a reaction can be given.
-    fn check_names(&self, fields: &Fields<'_>) -> Result<(), MetadataError> {
+    /// The names that the match binds, in pattern order.
+    fn variables(&self) -> Vec<String> {
         let condition = self.trigger.condition.as_ref();
-        let variables =
-            condition.map_or(Vec::new(), |c| pattern_text::pattern_variables(c.pattern()));
-        let hidden = |name: &&String| {
-            variables.contains(name)
-                || ["event", "settings", "rand", "now"].contains(&name.as_str())
-        };
-        match self.reads.keys().find(hidden) {
-            None => Ok(()),
-            Some(name) => Err(fields.error(
-                &format!("reads.{name}"),
-                format!(
+        condition.map_or(Vec::new(), |condition| {
+            let pattern = pattern::read(condition.pattern());
+            pattern::names(&pattern.expect("a pattern was read before it was kept"))
+        })
+    }
+
+    /// Refuses reads that hide another name that a reaction can be given, or bind nothing new.
+    fn check_reads(&self, fields: &Fields<'_>) -> Result<(), MetadataError> {
+        let variables = self.variables();
+        for (name, text) in &self.reads {
+            let refuse = |what: String| Err(fields.error(&format!("reads.{name}"), what));
+            let taken = ["event", "settings", "rand", "now"].contains(&name.as_str());
+            if taken || variables.contains(name) {
+                return refuse(format!(
                     "`{name}` is bound already, by the match or by the runtime; rename the read"
-                ),
-            )),
+                ));
+            }
+            let pattern = pattern::read(text).expect("a pattern was read before it was kept");
+            if pattern::names(&pattern).iter().all(|bound| variables.contains(bound)) {
+                return refuse(
+                    "it binds nothing that the match does not; name what is to be read".to_owned(),
+                );
+            }
         }
+        Ok(())
     }
 }
 
@@ -187,10 +195,10 @@ impl Budget {
 fn refuse_effects(fields: &Fields<'_>) -> Result<(), MetadataError> {
     let empty = |value: &Value| matches!(value, Value::Array(items) if items.is_empty());
     if fields.value("effects").is_some_and(|value| !empty(value)) {
-        return Err(fields.error("effects", format!("a behavior that declares `effects` {LATER}")));
+        return Err(fields.error("effects", format!("`effects` {LATER}")));
     }
     if fields.value("guard").is_some_and(|value| *value != Value::Bool(false)) {
-        return Err(fields.error("guard", format!("a behavior that is a `guard` {LATER}")));
+        return Err(fields.error("guard", format!("`guard` {LATER}")));
     }
     Ok(())
 }
@@ -215,8 +223,8 @@ fn read_trigger(fields: &Fields<'_>) -> Result<Trigger, MetadataError> {
     let on = on.map_err(|what| fields.error("on", what))?;
     let pattern = |field: &str| -> Result<Option<String>, MetadataError> {
         let Some(text) = fields.text(field)? else { return Ok(None) };
-        pattern_text::check(text).map_err(|what| fields.error(field, what))?;
-        Ok(Some(text.to_owned()))
+        let read = pattern::read(text).map_err(|what| fields.error(field, what))?;
+        Ok(Some(read.canonical().to_owned()))
     };
     let condition = match (pattern("match")?, pattern("vanishes")?) {
         (Some(_), Some(_)) => {
@@ -263,7 +271,10 @@ fn check_trigger(trigger: &Trigger, fields: &Fields<'_>) -> Result<(), MetadataE
             "`each` is every standing match at an event; it needs `on` and `match`",
         );
     }
-    Ok(())
+    let Some(condition) = &trigger.condition else { return Ok(()) };
+    let read = pattern::read(condition.pattern()).expect("a pattern was read before it was kept");
+    let field = if trigger.is_vanishes() { "vanishes" } else { "match" };
+    pattern::refused(trigger, &read).map_or(Ok(()), |what| refuse(field, &what))
 }
 
 fn read_filter(fields: &Fields<'_>) -> Result<BTreeMap<String, Vec<Value>>, MetadataError> {
@@ -339,8 +350,8 @@ fn read_reads(fields: &Fields<'_>) -> Result<BTreeMap<String, String>, MetadataE
         let Some(text) = pattern.as_str() else {
             return Err(fields.error(&at, format!("expected a pattern as a text, found {pattern}")));
         };
-        pattern_text::check(text).map_err(|what| fields.error(&at, what))?;
-        reads.insert(name.clone(), text.to_owned());
+        let read = pattern::read(text).map_err(|what| fields.error(&at, what))?;
+        reads.insert(name.clone(), read.canonical().to_owned());
     }
     Ok(reads)
 }
@@ -376,4 +387,141 @@ fn read_budget(fields: &Fields<'_>) -> Result<Budget, MetadataError> {
         firings: budget.count("firings")?,
         depth: budget.count("depth")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(fields: Value) -> Result<Metadata, MetadataError> {
+        Metadata::from_json(fields.as_object().expect("an object"), "b.star")
+    }
+
+    /// With a name and a trigger unless the fields have their own.
+    fn check(fields: Value, expected: &str) {
+        let mut whole = json!({"name": "b", "match": "(a:A)"});
+        for (name, value) in fields.as_object().expect("an object") {
+            whole[name] = value.clone();
+        }
+        let found = read(whole).map_or_else(|error| error.to_string(), |_| "fine".to_owned());
+        assert_eq!(found, expected, "{fields}");
+    }
+
+    #[test]
+    fn metadata_survives_the_way_through_its_event() {
+        let whole = json!({
+            "name": "book_flight", "description": "Books.", "on": "trip.*",
+            "where": {"trip.city": ["Shenzhen", "Berlin"], "n": 1, "x": null},
+            "match": "(t:Trip)", "each": true, "after": 3, "wakes_self": true, "from": "beginning",
+            "reads": {"f": "(t)-[:OFFERED]->(f:Flight)"}, "writes": ["Trip.status", "CHOSE"],
+            "emits": ["flight.*"], "budget": {"events": 10, "depth": 3}, "order": -2,
+            "enabled": false, "version": "2",
+        });
+        let metadata = read(whole.clone()).expect("metadata");
+        let json = metadata.to_json();
+        assert_eq!(read(Value::Object(json.clone())).expect("it is read back"), metadata);
+        let mut same = whole;
+        same["reads"]["f"] = metadata.reads["f"].as_str().into();
+        same["match"] = metadata.trigger.condition.as_ref().expect("a match").pattern().into();
+        assert_eq!(Value::Object(json), same);
+    }
+
+    #[test]
+    fn what_is_as_it_would_be_unsaid_is_left_out() {
+        let said = json!({
+            "name": "b", "on": "k", "description": null, "each": false, "after": 0, "order": 0,
+            "enabled": true, "effects": [], "guard": false, "reads": {}, "budget": {},
+        });
+        let json = Value::Object(read(said).expect("metadata").to_json());
+        assert_eq!(json, json!({"name": "b", "on": "k"}));
+    }
+
+    #[test]
+    fn an_unknown_or_mistyped_field_is_named() {
+        check(json!({}), "fine");
+        check(json!({"mathc": "x"}), "b.star.mathc: there is no such field; did you mean `match`?");
+        check(json!({"order": "1"}), "b.star.order: expected a whole number, found \"1\"");
+        check(json!({"order": 1.5}), "b.star.order: expected a whole number, found 1.5");
+        check(json!({"each": 1}), "b.star.each: expected true or false, found 1");
+        check(json!({"match": ""}), "b.star.match: expected a text that is not empty, found \"\"");
+        check(json!({"writes": "x"}), "b.star.writes: expected a list of texts, found \"x\"");
+        check(json!({"reads": {"a": 1}}), "b.star.reads.a: expected a pattern as a text, found 1");
+        check(
+            json!({"name": "Book Flight"}),
+            "b.star.name: `Book Flight` cannot be a name; a name has 1 to 100 of a-z 0-9 _ and \
+             begins with a letter",
+        );
+        check(
+            json!({"budget": {"event": 1}}),
+            "b.star.budget.event: there is no such field; did you mean `events`?",
+        );
+        check(
+            json!({"writes": ["Trip."]}),
+            "b.star.writes: expected a type, such as `Trip`, or a property, such as `Trip.status` \
+             or `Trip.*`, found `Trip.`",
+        );
+    }
+
+    #[test]
+    fn what_comes_later_is_refused_by_name() {
+        let later = "comes with effects, in a later version of starling; leave it out until then";
+        check(json!({"effects": ["tool:pay"]}), &format!("b.star.effects: `effects` {later}"));
+        check(json!({"guard": true}), &format!("b.star.guard: `guard` {later}"));
+        check(json!({"budget": {"cost": 1}}), &format!("b.star.budget.cost: this bound {later}"));
+        check(
+            json!({"after": "5s"}),
+            "b.star.after: the delay \"5s\" needs timers, which come with effects in a later \
+             version; a whole number delays by so many events",
+        );
+        check(
+            json!({"after": "soon"}),
+            "b.star.after: `soon` is neither a number of events nor a duration",
+        );
+    }
+
+    #[test]
+    fn parts_of_a_trigger_that_do_nothing_together_are_refused() {
+        let nothing = read(json!({"name": "b"})).expect_err("no trigger").to_string();
+        let expected =
+            "b.star.match: nothing wakes this behavior; give it `match`, `vanishes` or `on`";
+        assert_eq!(nothing, expected);
+        check(
+            json!({"vanishes": "(b:B)"}),
+            "b.star.vanishes: a behavior has `match` or `vanishes`, not both; make them two \
+             behaviors",
+        );
+        check(
+            json!({"match": null, "vanishes": "(b:B)", "on": "k"}),
+            "b.star.vanishes: a match that vanishes is itself the trigger; drop `on`",
+        );
+        check(
+            json!({"where": {"a": 1}}),
+            "b.star.where: `where` is about the payload of an event; it needs `on`",
+        );
+        check(
+            json!({"each": true}),
+            "b.star.each: `each` is every standing match at an event; it needs `on` and `match`",
+        );
+        check(json!({"from": "beginning"}), "b.star.from: `from` is about events; it needs `on`");
+        check(
+            json!({"on": "k", "match": null, "where": {"a": []}}),
+            "b.star.where.a: an empty list accepts nothing; give the values that are accepted",
+        );
+    }
+
+    #[test]
+    fn a_read_binds_something_new_under_a_name_of_its_own() {
+        let bound = "is bound already, by the match or by the runtime; rename the read";
+        check(json!({"reads": {"a": "(a)-->(x)"}}), &format!("b.star.reads.a: `a` {bound}"));
+        check(json!({"reads": {"now": "(x:X)"}}), &format!("b.star.reads.now: `now` {bound}"));
+        check(
+            json!({"reads": {"x": "(a)-->(a)"}}),
+            "b.star.reads.x: it binds nothing that the match does not; name what is to be read",
+        );
+        let names = read(json!({
+            "name": "b", "match": "(a:A)-[e:E]->(:B)", "reads": {"x": "(a)-->(y)"},
+        }));
+        assert_eq!(names.expect("metadata").bound_names(), ["event", "a", "e", "x"]);
+    }
 }

@@ -120,3 +120,39 @@ impl Extend<Loaded> for Registry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::RustBehavior;
+
+    fn loaded(name: &str, source: &str) -> Loaded {
+        let metadata = json!({"name": name, "on": "k"});
+        let behavior = RustBehavior::new(&metadata, |_, _| Ok(())).expect("metadata");
+        Loaded::new(Arc::new(behavior), source)
+    }
+
+    #[test]
+    fn behaviors_stand_by_name_and_the_last_of_a_name_counts() {
+        let mut registry = Registry::new();
+        registry.extend([loaded("b", "1"), loaded("a", "1")]);
+        let old = registry.insert(loaded("b", "2")).expect("there was one");
+        assert_eq!(old.actor(), loaded("b", "1").actor());
+        let names = |registry: &Registry| -> Vec<String> {
+            registry.iter().map(|one| one.metadata().name.clone()).collect()
+        };
+        assert_eq!(names(&registry), ["a", "b"]);
+        assert!(registry.remove("a").is_some() && registry.remove("a").is_none());
+        assert_eq!((registry.len(), registry.is_empty()), (1, false));
+    }
+
+    #[test]
+    fn an_actor_is_the_name_and_the_hash_of_the_source() {
+        let one = loaded("b", "source");
+        let hash = blake3::hash(b"source").to_hex();
+        assert_eq!(one.hash().to_string(), hash.as_str());
+        assert_eq!(one.actor().as_str(), format!("behavior:b@{}", &hash[..8]));
+    }
+}

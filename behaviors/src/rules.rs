@@ -185,3 +185,175 @@ fn check_chosen_id(id: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Scene, reply_text};
+    use crate::{Metadata, Proposals, ReactError};
+
+    /// What becomes of a reaction of a behavior with these fields; it sees the trip `t`.
+    fn check(
+        fields: Value,
+        reaction: fn(&mut Proposals<'_>) -> Result<(), ReactError>,
+        expected: &str,
+    ) {
+        let mut whole = json!({"name": "b", "match": "(trip:Trip)"});
+        for (name, value) in fields.as_object().expect("an object") {
+            whole[name] = value.clone();
+        }
+        let metadata = Metadata::from_json(whole.as_object().expect("an object"), "b");
+        let metadata = metadata.expect("metadata");
+        let scene = Scene::new(json!({"bound": {"trip": {"id": "t", "type": "Trip"}}}));
+        let firing = scene.firing("b");
+        let mut out = Proposals::new(&metadata, &firing);
+        let reply = reaction(&mut out).and_then(|()| out.finish());
+        let found = reply_text(&reply);
+        assert_eq!(found.trim_end(), expected);
+    }
+
+    #[test]
+    fn what_is_declared_binds() {
+        let both = || json!({"emits": ["trip.*"], "writes": ["Trip.status", "Stop", "Stop.*"]});
+        check(
+            both(),
+            |out| {
+                let mut event = out.emit("trip.planned", json!({"n": 1}));
+                let stop = event.create("Stop", json!({}));
+                event.set("t", json!({"status": "x"})).add(&stop, json!({"n": 1})).remove(&stop);
+                Ok(())
+            },
+            "trip.planned {\"n\":1}\n  {\"create\":null,\"properties\":{},\"type\":\"Stop\"}\n  \
+             {\"properties\":{\"status\":\"x\"},\"set\":\"t\"}\n  \
+             {\"add\":\"@0#0\",\"properties\":{\"n\":1}}\n  {\"remove\":\"@0#0\"}",
+        );
+        check(
+            both(),
+            |out| {
+                out.emit("flight.chosen", json!({}));
+                Ok(())
+            },
+            "error: b does not declare that it emits `flight.chosen`; \
+             add \"flight.chosen\" to its `emits`",
+        );
+        check(
+            both(),
+            |out| {
+                out.emit("trip.x", json!({})).set("t", json!({"price": 1}));
+                Ok(())
+            },
+            "error: b does not declare that it writes `Trip.price`; \
+             add \"Trip.price\" to its `writes`",
+        );
+        check(
+            both(),
+            |out| {
+                out.emit("trip.x", json!({})).remove("t");
+                Ok(())
+            },
+            "error: b does not declare that it writes `Trip`; add \"Trip\" to its `writes`",
+        );
+        check(
+            both(),
+            |out| {
+                out.emit("trip.x", json!({})).set("elsewhere", json!({"status": 1}));
+                Ok(())
+            },
+            "error: `elsewhere` is written, but its type is not known here: neither the match nor a \
+             read binds it; bind it, or drop `writes` from b",
+        );
+    }
+
+    #[test]
+    fn what_is_not_declared_is_free() {
+        check(
+            json!({}),
+            |out| {
+                out.emit("any.kind", json!({})).set("elsewhere", json!({"x": 1}));
+                Ok(())
+            },
+            "any.kind {}\n  {\"properties\":{\"x\":1},\"set\":\"elsewhere\"}",
+        );
+        let nothing = json!({"emits": [], "writes": []});
+        check(nothing, |_| Ok(()), "");
+        check(
+            json!({"emits": []}),
+            |out| {
+                out.emit("any.kind", json!({}));
+                Ok(())
+            },
+            "error: b does not declare that it emits `any.kind`; add \"any.kind\" to its `emits`",
+        );
+    }
+
+    #[test]
+    fn nobody_forges_what_the_runtime_says() {
+        for kind in RUNTIME_KINDS {
+            assert!(is_runtime_kind(&format!("{kind}x")));
+        }
+        assert!(!is_runtime_kind("schema.declared") && !is_runtime_kind("effects.x"));
+        check(
+            json!({"emits": ["*"]}),
+            |out| {
+                out.emit("effect.ended", json!({"status": "succeeded"}));
+                Ok(())
+            },
+            "error: `effect.ended` is written by the runtime only, so that nobody can forge it; \
+             emit an event of a kind of your own",
+        );
+        check(
+            json!({"writes": ["_Grant"]}),
+            |out| {
+                out.emit("trip.x", json!({})).create("_Grant", json!({}));
+                Ok(())
+            },
+            "error: elements of type `_Grant` are written by the runtime only; \
+             a type of your own does not begin with `_`",
+        );
+    }
+
+    #[test]
+    fn an_id_is_chosen_or_made_before() {
+        check(
+            json!({}),
+            |out| {
+                out.emit("trip.x", json!({})).ensure("Stop", "s#1", json!({}));
+                Ok(())
+            },
+            "error: `s#1` cannot be chosen as an id: `#` marks the ids that are derived",
+        );
+        check(
+            json!({}),
+            |out| {
+                out.emit("trip.x", json!({})).set("@0#1", json!({"n": 1}));
+                Ok(())
+            },
+            "error: `@0#1` names what is not made yet; put what makes it before",
+        );
+        check(
+            json!({}),
+            |out| {
+                let stop = out.emit("trip.x", json!({})).create("Stop", json!({}));
+                out.emit("trip.y", json!({})).link("t", "AT", &stop, json!({}));
+                Ok(())
+            },
+            "trip.x {}\n  {\"create\":null,\"properties\":{},\"type\":\"Stop\"}\ntrip.y {}\n  \
+             {\"from\":\"t\",\"link\":\"AT\",\"to\":\"@0#0\"}",
+        );
+    }
+
+    #[test]
+    fn a_chosen_id_has_the_type_it_was_made_with() {
+        check(
+            json!({"writes": ["Stop"]}),
+            |out| {
+                out.emit("trip.x", json!({})).ensure("Stop", "s:1", json!({}));
+                out.emit("trip.y", json!({})).set("s:1", json!({"n": 1}));
+                Ok(())
+            },
+            "error: b does not declare that it writes `Stop.n`; add \"Stop.n\" to its `writes`",
+        );
+    }
+}

@@ -37,7 +37,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// The pattern as it was written.
+    /// The pattern, in its canonical form.
     #[must_use]
     pub fn pattern(&self) -> &str {
         let (Condition::Matches(pattern) | Condition::Vanishes(pattern)) = self;

@@ -19,11 +19,8 @@ mod state;
 mod tables;
 mod writer;
 
-<<<<<<< HEAD
-use std::ops::Bound;
-=======
 use std::io;
->>>>>>> faults
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex};

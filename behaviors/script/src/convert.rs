@@ -57,7 +57,8 @@ fn convert(value: Value<'_>, place: &Place<'_>, depth: usize) -> anyhow::Result<
         return float(*number, place);
     }
     let Some(depth) = depth.checked_sub(1) else {
-        anyhow::bail!("{place}: nested more than {DEPTH_MAX} deep; flatten it");
+        let place: String = place.to_string().chars().take(40).collect();
+        anyhow::bail!("{place}…: nested more than {DEPTH_MAX} deep; flatten it");
     };
     if let Some(list) = ListRef::from_value(value) {
         return items(list.content(), place, depth);

@@ -1,7 +1,6 @@
 //! Loading a script: it is run once, declares its behaviors, and is frozen.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use behaviors::{Loaded, Metadata, ReactError};
@@ -79,22 +78,22 @@ pub(crate) fn load(
     let source = Arc::new(Source::new(path, text)?);
     let dialect = Dialect { enable_load: false, ..Dialect::Standard };
     let ast = AstModule::parse(path, source.rewritten().to_owned(), &dialect)
-        .map_err(|error| source.error(&error))?;
+        .map_err(|error| source.error(&error, limits, ""))?;
     let (module, declared) = run(ast, &source, globals, limits)?;
     if declared.is_empty() {
         let what = "this file declares no behavior; write behavior(name = \"…\", …) and a function \
                     of that name";
         return Err(ReactError { file: Some(path.to_owned()), ..ReactError::new(what) });
     }
-    let mut used = BTreeSet::new();
     let mut loaded = Vec::new();
     for (metadata, span) in declared {
-        used.insert(metadata.name.clone());
-        let made = reaction(&module, &metadata).map_err(|what| match &span {
+        let name = &metadata.name;
+        let function = reaction(&module, name).map_err(|what| match &span {
             Some(span) => source.error_in(span, what),
-            None => ReactError::new(what),
-        });
-        let (function, parameters) = made?;
+            None => source.error_of(name, what),
+        })?;
+        let parameters =
+            parameters(&function, &metadata).map_err(|what| source.error_of(name, what))?;
         if metadata.enabled {
             let source = Arc::clone(&source);
             let behavior = ScriptBehavior { metadata, source, function, parameters, limits };
@@ -118,7 +117,7 @@ fn run(
             eval.extra = Some(&loading);
             eval.set_print_handler(&loading);
             limits.apply(&mut eval);
-            eval.eval_module(ast, globals).map_err(|error| explain(source.error(&error)))?;
+            eval.eval_module(ast, globals).map_err(|error| source.error(&error, limits, ""))?;
         }
         let frozen = module.freeze_named(heap_name(source.path()));
         frozen.map_err(|error| ReactError {
@@ -133,42 +132,30 @@ fn heap_name(path: &str) -> starlark::values::FrozenHeapName {
     starlark::values::FrozenHeapName::User(Box::new(path.to_owned()))
 }
 
-/// Says of a function that is not there yet why it is not.
-fn explain(mut error: ReactError) -> ReactError {
-    for later in ["request", "allow", "deny", "rewrite"] {
-        if error.message.starts_with(&format!("Variable `{later}` not found")) {
-            error.message = format!(
-                "`{later}` comes with effects, in a later version of starling; \
-                 leave it out until then"
-            );
-        }
-    }
-    error
-}
-
-/// The function of a behavior, and its parameters.
-fn reaction(
-    module: &FrozenModule,
-    metadata: &Metadata,
-) -> Result<(OwnedFrozenValue, Vec<Parameter>), String> {
-    let name = &metadata.name;
+/// The function of a behavior.
+fn reaction(module: &FrozenModule, name: &str) -> Result<OwnedFrozenValue, String> {
     let function = module.get_option(name).ok().flatten().ok_or_else(|| {
         let names: Vec<String> = module.names().map(|known| known.as_str().to_owned()).collect();
         let hint = behaviors::did_you_mean(name, names.iter().map(String::as_str));
         format!("there is no function `{name}` to react with{hint}; write def {name}(…):")
     })?;
-    let Some(parameters) = function.value().parameters_spec() else {
+    if function.value().parameters_spec().is_none() {
         return Err(format!("`{name}` is no function; write def {name}(…):"));
-    };
+    }
+    Ok(function)
+}
+
+/// What a reaction asks for.
+fn parameters(function: &OwnedFrozenValue, metadata: &Metadata) -> Result<Vec<Parameter>, String> {
+    let parameters = function.value().parameters_spec().expect("a reaction is a function");
     let listed = parameters.parameters_str();
-    let mut names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let parameters = names.try_fold(Vec::new(), |mut parameters, written| {
+    let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let parameter = |written: &str| {
         if written.starts_with(['*', '/']) {
+            let name = &metadata.name;
             return Err(format!("{name} takes each thing by its name; `{written}` has none"));
         }
-        let parameter = written.split(['=', ':']).next().unwrap_or(written).trim();
-        parameters.push(Parameter::of(parameter, metadata)?);
-        Ok(parameters)
-    })?;
-    Ok((function, parameters))
+        Parameter::of(written.split(['=', ':']).next().unwrap_or(written).trim(), metadata)
+    };
+    names.map(parameter).collect()
 }

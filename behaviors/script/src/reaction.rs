@@ -1,5 +1,6 @@
 //! A behavior whose reaction is a function of a script.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use behaviors::{Behavior, Firing, Metadata, Proposals, ReactError, Reply};
@@ -39,6 +40,16 @@ impl Behavior for ScriptBehavior {
 
 impl ScriptBehavior {
     fn run(&self, firing: &Firing<'_>) -> Result<Reply, ReactError> {
+        // A panic of the language is an error of this reaction, and no end of the others. Nothing that
+        // it could leave half done outlives it.
+        let run = || self.evaluate(firing);
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            let what = "the language gave up here, most likely over a value that is too large";
+            Err(self.source.error_of(&self.metadata.name, what.to_owned()))
+        })
+    }
+
+    fn evaluate(&self, firing: &Firing<'_>) -> Result<Reply, ReactError> {
         let session = Session::new(&self.metadata, firing);
         Module::with_temp_heap(|module| {
             let mut arguments: Vec<Value<'_>> = Vec::with_capacity(self.parameters.len());
@@ -52,7 +63,7 @@ impl ScriptBehavior {
             let function = module.heap().access_owned_frozen_value(&self.function);
             match eval.eval_function(function, &arguments, &[]) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(self.source.error(&error)),
+                Err(error) => Err(self.source.error(&error, self.limits, &self.metadata.name)),
             }
         })?;
         session.finish(&self.source)

@@ -5,6 +5,7 @@ use behaviors::ReactError;
 use starlark::codemap::FileSpan;
 
 use crate::fstring;
+use crate::host::Limits;
 
 /// The text of a script.
 #[derive(Debug)]
@@ -36,17 +37,25 @@ impl Source {
         &self.rewritten.text
     }
 
-    /// An error of Starlark, at its place.
-    pub(crate) fn error(&self, error: &starlark::Error) -> ReactError {
-        let message = error.without_diagnostic().to_string();
-        let message = message
-            .strip_prefix("fail:")
-            .map_or(message.clone(), |told| format!("fail: {}", told.trim_start()));
+    /// An error of Starlark, at its place; if it has none, at the function `name`.
+    pub(crate) fn error(&self, error: &starlark::Error, limits: Limits, name: &str) -> ReactError {
+        let message = plain(&error.without_diagnostic().to_string(), limits);
         let frames = error.call_stack().frames.iter().rev();
         let of_stack = frames.filter_map(|frame| frame.location.as_ref());
         let mut places = error.span().into_iter().chain(of_stack);
         match places.find(|place| place.filename() == self.path) {
             Some(span) => self.error_in(span, message),
+            None => self.error_of(name, message),
+        }
+    }
+
+    /// An error of the whole function `name`.
+    pub(crate) fn error_of(&self, name: &str, message: String) -> ReactError {
+        let definition = format!("def {name}(");
+        let starts = self.text.match_indices(&definition).map(|(offset, _)| offset);
+        let mut tops = starts.filter(|at| *at == 0 || self.text.as_bytes()[at - 1] == b'\n');
+        match tops.next() {
+            Some(offset) => self.error_at(offset, message),
             None => ReactError { file: Some(self.path.clone()), ..ReactError::new(message) },
         }
     }
@@ -74,4 +83,37 @@ impl Source {
             line_text: Some(line.to_owned()),
         }
     }
+}
+
+/// A message of Starlark in the words of this project.
+fn plain(message: &str, limits: Limits) -> String {
+    let Limits { steps, calls, heap_bytes } = limits;
+    if let Some(told) = message.strip_prefix("fail:") {
+        return format!("fail: {}", told.trim_start());
+    }
+    if message.starts_with("Execution duration limit of") {
+        return format!("it took more than {steps} steps, calls and turns of loops together");
+    }
+    if message.starts_with("Heap memory limit of") {
+        return format!("it took more than {heap_bytes} bytes of memory");
+    }
+    if message == "Starlark call stack overflow" {
+        return format!("calls are nested more than {calls} deep");
+    }
+    if message == "Immutable" {
+        return "this cannot be changed: it is part of what the reaction sees, or was made when the \
+                file was loaded; change a copy, such as list(x)"
+            .to_owned();
+    }
+    if message.starts_with("`load` is not allowed") {
+        return "`load` is not allowed: a script stands alone".to_owned();
+    }
+    for later in ["request", "allow", "deny", "rewrite"] {
+        if message.starts_with(&format!("Variable `{later}` not found")) {
+            return format!(
+                "`{later}` comes with effects, in a later version of starling; leave it out until then"
+            );
+        }
+    }
+    message.to_owned()
 }

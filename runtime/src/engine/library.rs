@@ -12,7 +12,7 @@ use super::EngineError;
 use super::subscription::Subscription;
 
 /// Finds code that is not at hand, by name, hash and path.
-pub type Fetch = Arc<dyn Fn(&SmolStr, &SmolStr, &str) -> Option<Loaded> + Send + Sync>;
+pub(crate) type Fetch = Arc<dyn Fn(&SmolStr, &SmolStr, &str) -> Option<Loaded> + Send + Sync>;
 
 /// The code of behaviors, by name and hash.
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ impl Library {
 
     /// No code yet; what is missing is fetched when it is needed.
     #[must_use]
-    pub fn fetching(fetch: Fetch) -> Self {
+    pub(crate) fn fetching(fetch: Fetch) -> Self {
         Library { code: BTreeMap::new(), fetch: Some(fetch) }
     }
 

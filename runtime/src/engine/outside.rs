@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use log::{Append, AppendError, Appended, Batch, Branch, BranchName, Change, Derivation, Draft};
+use log::{Append, AppendError, Appended, Batch, Branch, BranchName, Derivation, Draft};
 use log::{Delivery, Event, EventId, Landed, Log, LogError, Offer, Time};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
@@ -227,14 +227,4 @@ impl Engine {
         self.outside(Draft { payload, time, ..Draft::new(id, "behavior.suspended", "runtime") })?;
         self.announce_suspensions()
     }
-}
-
-/// The `changes` of a draft, for callers that build one from JSON.
-///
-/// # Errors
-/// The first change that cannot be read.
-pub(crate) fn read_changes(value: &Value, at: &str) -> Result<Vec<Change>, log::EventError> {
-    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    let read = |(n, change): (usize, &Value)| Change::from_json(change, &format!("{at}[{n}]"));
-    list.iter().enumerate().map(read).collect()
 }

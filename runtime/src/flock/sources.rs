@@ -59,7 +59,7 @@ fn source(path: &str, text: String) -> Source {
 ///
 /// # Errors
 /// Why the file cannot be used, with file, line and column.
-pub fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
+pub(super) fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
     static HOST: LazyLock<ScriptHost> = LazyLock::new(|| ScriptHost::new(Limits::default()));
     let mut loaded = HOST.load(path, text).map_err(|error| error.to_string())?;
     loaded.retain(|loaded| loaded.metadata().enabled);

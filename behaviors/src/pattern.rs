@@ -1,0 +1,73 @@
+//! Graph patterns as behaviors declare them: read when the behavior is loaded, kept in the one form
+//! that all spellings of a pattern share, so that a new line or a space makes no other trigger.
+
+use projection::Pattern;
+
+use crate::trigger::Trigger;
+
+/// Reads a pattern.
+pub(crate) fn read(text: &str) -> Result<Pattern, String> {
+    Pattern::parse(text).map_err(|error| error.to_string())
+}
+
+/// The names that a pattern binds, in pattern order.
+pub(crate) fn names(pattern: &Pattern) -> Vec<String> {
+    pattern
+        .variables()
+        .into_iter()
+        .filter_map(|variable| Some(variable.name?.to_string()))
+        .collect()
+}
+
+/// Why a pattern cannot decide when this trigger fires, if it cannot.
+pub(crate) fn refused(trigger: &Trigger, pattern: &Pattern) -> Option<String> {
+    if trigger.on.is_none() {
+        if pattern.uses_event() {
+            return Some("`event` is bound only with `on`; add `on`, or drop `event`".to_owned());
+        }
+        return pattern.disconnected();
+    }
+    let found = trigger.each || pattern.is_anchored(&[]);
+    (!found).then(|| {
+        format!(
+            "the event does not lead to the matches of `{pattern}`, so each one would be looked \
+             through; name one by the event, such as {{id: event.trip}}, or say `each`"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Metadata;
+
+    fn check(mut fields: Value, expected: &str) {
+        fields["name"] = json!("b");
+        let read = Metadata::from_json(fields.as_object().expect("an object"), "b");
+        let found = read.map_or_else(|error| error.to_string(), |_| "fine".to_owned());
+        assert!(found.starts_with(expected), "{found}");
+    }
+
+    #[test]
+    fn a_pattern_must_be_one_and_lead_to_its_matches() {
+        check(json!({"match": "(a:A)-[:T]->(b:B)"}), "fine");
+        check(json!({"match": "(a:A"}), "b.match: pattern, line 1, column 6");
+        check(json!({"match": "(a:A), (b:B)"}), "b.match: a change of");
+        check(json!({"match": "(a:A {id: event.x})"}), "b.match: `event` is bound only with `on`");
+        check(json!({"on": "k", "match": "(a:A)", "each": true}), "fine");
+        check(json!({"on": "k", "match": "(a:A {id: event.payload.a})"}), "fine");
+        check(json!({"on": "k", "match": "(a:A)"}), "b.match: the event does not lead to");
+    }
+
+    #[test]
+    fn a_space_makes_no_other_trigger() {
+        let trigger = |pattern: &str| {
+            let fields = json!({"name": "b", "match": pattern});
+            let fields = fields.as_object().expect("an object");
+            Metadata::from_json(fields, "b").expect("metadata").trigger
+        };
+        assert_eq!(trigger("(a:A)-[:T]->(b)"), trigger("( a:A )\n  -[:T]-> (b)"));
+        assert_ne!(trigger("(a:A)-[:T]->(b)"), trigger("(a:A)-[:U]->(b)"));
+    }
+}
