@@ -119,7 +119,7 @@ impl Event {
     ///
     /// # Errors
     /// Says what is wrong with the bytes.
-    pub(crate) fn from_record(bytes: Bytes, offset: Offset) -> Result<Event, &'static str> {
+    pub fn from_record(bytes: Bytes, offset: Offset) -> Result<Event, &'static str> {
         let layout = encode::read(&bytes)?;
         Ok(Event { offset, bytes, layout })
     }

@@ -57,6 +57,24 @@ pub fn read_one(log: &dyn Log, branch: BranchId, offset: Offset) -> Result<Event
     read(log, branch, offset..offset.plus(1))?.next().unwrap_or(Err(beyond))
 }
 
+/// The link of the last event before `head`: what a snapshot taken there has to agree with.
+///
+/// # Errors
+/// The branch does not reach so far, or the store is damaged or cannot be read.
+pub fn link_at(log: &dyn Log, branch: BranchId, head: Head) -> Result<Hash, LogError> {
+    let Some(last) = head.last() else { return Ok(genesis()) };
+    let reached = log.branch(branch)?.tip.head;
+    if head > reached {
+        return Err(LogError::BeyondHead { branch, head: reached, asked: head });
+    }
+    let blocks = log.blocks(branch, last, 1)?;
+    let block = blocks.first().expect("a block holds every offset below the head");
+    let events = block.events()?;
+    block.verify(&events)?;
+    let before = events.iter().take_while(|event| event.offset() <= last);
+    Ok(before.fold(block.before, |link, event| chain::link(&link, event.offset(), &event.digest())))
+}
+
 /// Where a batch landed, if it did: how a writer learns what became of an append whose answer was
 /// lost. Gives the head after it.
 ///

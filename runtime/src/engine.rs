@@ -10,6 +10,7 @@ mod bounds;
 mod error;
 mod evaluate;
 mod fire;
+mod image;
 mod library;
 mod obey;
 mod outside;
@@ -17,7 +18,7 @@ mod refire;
 mod resolve;
 mod rounds;
 mod settings;
-mod state;
+pub(crate) mod state;
 mod subscription;
 mod wave;
 
@@ -42,6 +43,7 @@ use self::evaluate::evaluate;
 use self::fire::{Staged, fire};
 use self::state::State;
 use self::wave::Wave;
+use crate::snapshot::Snapshots;
 
 /// The engine of one branch.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ pub struct Engine {
     /// Reactions of the round that were run ahead, in the order of what is left of it.
     ahead: VecDeque<Result<Reply, ReactError>>,
     threads: usize,
+    snapshots: Snapshots,
     printed: Vec<String>,
     print: bool,
 }
@@ -82,8 +85,23 @@ impl Engine {
         library: Library,
         owner: &str,
     ) -> Result<Engine, EngineError> {
+        Engine::open_with(log, branch, library, owner, Snapshots::none())
+    }
+
+    /// As `open`, but from the last snapshot, so that only the tail is folded; and leaves snapshots
+    /// behind on the way. The log is the same with and without.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_with(
+        log: Arc<dyn Log>,
+        branch: BranchId,
+        library: Library,
+        owner: &str,
+        snapshots: Snapshots,
+    ) -> Result<Engine, EngineError> {
         let claim = log.claim(branch, owner)?;
-        let state = fold_branch(&*log, branch, Head::of_count(u64::MAX))?;
+        let state = snapshots.fold_branch(&*log, branch, Head::of_count(u64::MAX))?;
         let tip = log.branch(branch)?.tip;
         assert_eq!(tip.head, state.head, "nobody else writes a claimed branch");
         let wave = Wave::new(Arc::clone(&log), branch, claim.epoch, &tip);
@@ -96,6 +114,7 @@ impl Engine {
             wave,
             ahead: VecDeque::new(),
             threads: 1,
+            snapshots,
             printed: Vec::new(),
             print: false,
         };
@@ -236,6 +255,10 @@ impl Engine {
             self.wave.push(event, blobs);
         }
         self.wave.firing_ended()?;
+        if self.snapshots.is_due(&self.state) {
+            // A snapshot names the link of its last event, so everything up to there is durable.
+            self.commit()?;
+        }
         Ok(())
     }
 
@@ -282,7 +305,9 @@ impl Engine {
     /// # Errors
     /// The log refused or failed.
     pub fn commit(&mut self) -> Result<Head, EngineError> {
-        Ok(self.wave.commit()?)
+        let head = self.wave.commit()?;
+        self.snapshots.keep(&*self.log, self.branch, &self.state, self.wave.link());
+        Ok(head)
     }
 
     /// Runs until nothing is due or a bound is reached, and makes all of it durable. `each` is asked
@@ -306,17 +331,4 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.log.release(self.branch, self.claim.epoch);
     }
-}
-
-/// Folds a branch up to `until`.
-pub(crate) fn fold_branch(
-    log: &dyn Log,
-    branch: BranchId,
-    until: Head,
-) -> Result<State, FoldError> {
-    let mut state = State::default();
-    for event in log::read(log, branch, log::Offset::ZERO..until.next())? {
-        state.fold(&event?)?;
-    }
-    Ok(state)
 }

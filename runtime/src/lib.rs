@@ -17,3 +17,4 @@ pub use crate::engine::{
 };
 pub use crate::flock::{Flock, FlockError, Overrides, Report, Source, Synced, start, sync};
 pub use crate::kinds::check_outside_kind;
+pub use crate::snapshot::Snapshots;

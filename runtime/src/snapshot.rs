@@ -1,17 +1,217 @@
-//! The world at any offset of a branch.
+//! Snapshots: folds stopped at an offset, kept beside the store so that a long log opens and is looked
+//! at without folding it from the beginning.
+//!
+//! A snapshot is a cache, never an identity: delete them all, and nothing but time is lost. It is
+//! believed only if its own hash is right and the log has the same link at its offset. A file that
+//! cannot be written or read is passed over.
 
-use log::{BranchId, Head, Log, LogError, Offset, read};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use log::{BranchId, Hash, Head, Lineage, Log, LogError, LogId, read};
 use projection::Graph;
 
-use crate::engine::{EngineError, FoldError};
+use crate::engine::FoldError;
+use crate::engine::state::State;
 
-/// The graph that the events of a branch before `cut.next()` fold into.
-pub(crate) fn graph_at(log: &dyn Log, branch: BranchId, cut: Head) -> Result<Graph, EngineError> {
-    let mut graph = Graph::new();
-    for event in read(log, branch, Offset::ZERO..cut.next())? {
-        let event = event.map_err(LogError::from)?;
-        let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal };
-        graph.apply(&event).map_err(refused)?;
+/// How many events lie between two snapshots, at least. A larger world is kept less often, so that
+/// keeping never costs more than folding.
+const EVERY: u64 = 32_768;
+/// A run that ends leaves a snapshot if it went so far since the last one.
+const LAST_EVERY: u64 = 4_096;
+/// The first bytes of a snapshot file.
+const MAGIC: &[u8; 8] = b"starsnap";
+
+/// The snapshots of one store.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshots {
+    folder: Option<PathBuf>,
+    last: Head,
+}
+
+impl Snapshots {
+    /// No snapshots are read or kept.
+    #[must_use]
+    pub fn none() -> Self {
+        Snapshots::default()
     }
-    Ok(graph)
+
+    /// The folder beside a store.
+    #[must_use]
+    pub fn beside(store: &Path) -> Self {
+        let mut name = store.as_os_str().to_owned();
+        name.push(".snapshots");
+        Snapshots { folder: Some(PathBuf::from(name)), last: Head::EMPTY }
+    }
+
+    /// Folds a branch up to `until`, from the nearest snapshot before it.
+    pub(crate) fn fold_branch(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        until: Head,
+    ) -> Result<State, FoldError> {
+        let mut state = self.nearest(log, branch, until, read_state)?.unwrap_or_default();
+        for event in read(log, branch, state.head.next()..until.next())? {
+            state.fold(&event?)?;
+        }
+        Ok(state)
+    }
+
+    /// The graph that the events before `cut.next()` fold into, from the nearest snapshot.
+    pub(crate) fn graph_at(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        cut: Head,
+    ) -> Result<Graph, FoldError> {
+        let mut graph = self.nearest(log, branch, cut, read_graph)?.unwrap_or_default();
+        for event in read(log, branch, graph.head().next()..cut.next())? {
+            let event = event?;
+            let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal };
+            graph.apply(&event).map_err(refused)?;
+        }
+        Ok(graph)
+    }
+
+    /// Whether a snapshot should be kept now.
+    pub(crate) fn is_due(&self, state: &State) -> bool {
+        let since = state.head.count() - self.last.count().min(state.head.count());
+        self.folder.is_some() && since >= EVERY.max(size(state))
+    }
+
+    /// Keeps a snapshot of a durable state, if the last one is long ago.
+    pub(crate) fn keep(&mut self, log: &dyn Log, branch: BranchId, state: &State, link: Hash) {
+        let Some(folder) = &self.folder else { return };
+        let since = state.head.count() - self.last.count().min(state.head.count());
+        if since < LAST_EVERY.max(size(state) / 8) {
+            return;
+        }
+        self.last = state.head;
+        let path = folder.join(file_name(branch, state.head));
+        // A cache that cannot be kept costs time and nothing else.
+        if let Err(error) = write(folder, &path, log.id(), state, link) {
+            tracing::warn!(path = %path.display(), %error, "a snapshot was not kept");
+        }
+    }
+
+    /// What `read` makes of the last snapshot at or before `until` that the log agrees with, on the
+    /// branch or on an ancestor.
+    fn nearest<T>(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        until: Head,
+        read: fn(&[u8]) -> Result<T, FoldError>,
+    ) -> Result<Option<T>, LogError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let until = until.min(log.branch(branch)?.tip.head);
+        let lineage = Lineage::of(branch, |id| Ok(log.branch(id)?.fork))?;
+        let mut found: Vec<(Head, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Some((owner, head)) = parse_name(&entry.file_name().to_string_lossy()) else {
+                continue;
+            };
+            let held = lineage.segments().iter().find(|segment| segment.branch == owner);
+            let within = held.is_some_and(|s| s.to.is_none_or(|to| head.next() <= to));
+            if within && head <= until {
+                found.push((head, entry.path()));
+            }
+        }
+        found.sort_unstable();
+        for (head, path) in found.into_iter().rev() {
+            match load(&path, log, branch, head, read) {
+                Ok(Some(state)) => return Ok(Some(state)),
+                Ok(None) => tracing::warn!(path = %path.display(), "a snapshot of another history"),
+                Err(error) => tracing::warn!(path = %path.display(), %error, "a snapshot was passed over"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How many events' worth of work it is to keep the world.
+fn size(state: &State) -> u64 {
+    (state.graph.node_count() + state.graph.edge_count() + state.agenda.len()) as u64
+}
+
+fn file_name(branch: BranchId, head: Head) -> String {
+    format!("{:010}-{:020}.snap", branch.get(), head.count())
+}
+
+fn parse_name(name: &str) -> Option<(BranchId, Head)> {
+    let (branch, head) = name.strip_suffix(".snap")?.split_once('-')?;
+    Some((BranchId::new(branch.parse().ok()?), Head::of_count(head.parse().ok()?)))
+}
+
+/// Writes a snapshot file whole or not at all: magic, log, link, hash of the rest, the rest packed.
+fn write(
+    folder: &Path,
+    path: &Path,
+    log: LogId,
+    state: &State,
+    link: Hash,
+) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let (rest, graph) = (state.encode(), state.graph.encode());
+    let mut body = (rest.len() as u64).to_le_bytes().to_vec();
+    body.extend_from_slice(&rest);
+    body.extend_from_slice(&graph);
+    let packed = zstd::bulk::compress(&body, 1)?;
+    let partial = path.with_extension("partial");
+    let mut file = fs::File::create(&partial)?;
+    file.write_all(MAGIC)?;
+    file.write_all(log.as_bytes())?;
+    file.write_all(link.as_bytes())?;
+    file.write_all(Hash::of(&packed).as_bytes())?;
+    file.write_all(&(body.len() as u64).to_le_bytes())?;
+    file.write_all(&packed)?;
+    drop(file);
+    fs::rename(partial, path)
+}
+
+/// Reads a snapshot file; `None` if it is of another log or of another history of this one.
+fn load<T>(
+    path: &Path,
+    log: &dyn Log,
+    branch: BranchId,
+    head: Head,
+    read: fn(&[u8]) -> Result<T, FoldError>,
+) -> Result<Option<T>, FoldError> {
+    let bad = |what: &str| FoldError::Snapshot { what: what.to_owned() };
+    let bytes = fs::read(path).map_err(|error| bad(&error.to_string()))?;
+    let rest = bytes.strip_prefix(MAGIC.as_slice()).ok_or_else(|| bad("it is no snapshot"))?;
+    let short = || bad("it is cut off");
+    let (id, rest) = rest.split_first_chunk::<16>().ok_or_else(short)?;
+    let (link, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
+    let (hash, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
+    let (length, packed) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+    if Hash::of(packed) != Hash::from_bytes(*hash) {
+        return Err(bad("its hash is wrong"));
+    }
+    let same_log = LogId::from_bytes(*id) == log.id();
+    if !same_log || log::link_at(log, branch, head)? != Hash::from_bytes(*link) {
+        return Ok(None);
+    }
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
+    let body = zstd::bulk::decompress(packed, length);
+    read(&body.map_err(|error| bad(&error.to_string()))?).map(Some)
+}
+
+fn parts(body: &[u8]) -> Result<(&[u8], &[u8]), FoldError> {
+    let short = || FoldError::Snapshot { what: "it is cut off".to_owned() };
+    let (length, rest) = body.split_first_chunk::<8>().ok_or_else(short)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
+    rest.split_at_checked(length).ok_or_else(short)
+}
+
+fn read_graph(body: &[u8]) -> Result<Graph, FoldError> {
+    let (_, graph) = parts(body)?;
+    Graph::decode(graph).map_err(|error| FoldError::Snapshot { what: error.to_string() })
+}
+
+fn read_state(body: &[u8]) -> Result<State, FoldError> {
+    let (rest, _) = parts(body)?;
+    State::decode(rest, read_graph(body)?)
 }

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::shell::Shell;
 use crate::engine::refire;
 use crate::flock::library_of;
+use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let (branch, cut) = shell.resolve(&*store, &address)?;
     let (head, link) = log::verify(&*store, branch.id)?;
     if !args.refire {
-        let state = crate::engine::fold_branch(&*store, branch.id, cut)
+        let state = Snapshots::none().fold_branch(&*store, branch.id, cut)
             .map_err(|error| Failure::from(crate::engine::EngineError::from(error)))?;
         let hash = state.graph.state_hash();
         return shell.either(

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
 use crate::engine::{Engine, EngineError, Reached, Step};
+use crate::snapshot::Snapshots;
 use crate::flock::{self, Flock, FlockError, Overrides, Report, Synced};
 
 const EXAMPLES: &str = "\
@@ -131,7 +132,8 @@ fn open(
         None => (flock::start(&log, &name, flock, &shell.me())?, true),
     };
     let library = flock.library(&log);
-    let mut engine = Engine::open(log, branch.id, library, &shell.me())?;
+    let snapshots = Snapshots::beside(store.path());
+    let mut engine = Engine::open_with(log, branch.id, library, &shell.me(), snapshots)?;
     if engine.started().is_empty() {
         return Err(Failure::Failed(format!(
             "{name} was not begun by a flock: its first event is no flock.started; run on another \

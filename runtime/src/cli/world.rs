@@ -5,6 +5,8 @@ use projection::{ElementView, Graph};
 
 use super::failure::Failure;
 use super::shell::Shell;
+use crate::engine::EngineError;
+use crate::snapshot::Snapshots;
 
 /// The graph at an address, with the branch and the head that it means.
 pub(super) fn at(
@@ -13,7 +15,8 @@ pub(super) fn at(
     shell: &Shell<'_>,
 ) -> Result<(Graph, Branch, Head), Failure> {
     let (branch, cut) = shell.resolve(store, address)?;
-    let graph = crate::snapshot::graph_at(store, branch.id, cut)?;
+    let graph = Snapshots::beside(store.path()).graph_at(store, branch.id, cut);
+    let graph = graph.map_err(EngineError::from)?;
     Ok((graph, branch, cut))
 }
 

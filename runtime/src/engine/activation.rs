@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use log::{Bound, Derivation, Event, Offset};
 use projection::{Born, Row};
+use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
 /// A behavior that was woken and waits to fire.
@@ -30,7 +31,7 @@ pub(crate) struct Activation {
 }
 
 /// An element as it was before it vanished.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Carried {
     pub(crate) id: SmolStr,
     pub(crate) type_name: SmolStr,

@@ -32,6 +32,11 @@ impl Agenda {
         self.waiting.len()
     }
 
+    /// All that waits, in canonical order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Activation> {
+        self.waiting.values()
+    }
+
     pub(crate) fn insert(&mut self, activation: Activation) {
         let place = activation.place();
         if self.by_ticket {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use log::{ChangeRef, Event, MapRef, WriteOp};
 use projection::{Before, Delta, Graph, World};
+use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::activation::Activation;
@@ -27,7 +28,7 @@ pub(crate) struct Round {
 }
 
 /// What the landed firings of a round wrote.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Writes {
     /// By element: how each property was written last.
     pub(crate) properties: BTreeMap<SmolStr, BTreeMap<SmolStr, Operation>>,
@@ -37,7 +38,7 @@ pub(crate) struct Writes {
 }
 
 /// How a property was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operation {
     Set,
     Add,
@@ -46,7 +47,7 @@ pub(crate) enum Operation {
 }
 
 /// What happened to an element as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Touch {
     Made,
     Linked,

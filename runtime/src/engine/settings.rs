@@ -76,7 +76,7 @@ impl Settings {
     pub(crate) fn start(&mut self, event: &Event) -> Result<(), FoldError> {
         self.whole = event.payload().to_json();
         self.start = event.time();
-        self.read(event)
+        self.read().map_err(|what| FoldError::Meaning { offset: event.offset(), what })
     }
 
     /// `flock.changed` carries the fields of `flock.started` that have other values now.
@@ -85,7 +85,7 @@ impl Settings {
         for (field, value) in event.payload().to_json() {
             self.whole.insert(field, value);
         }
-        self.read(event)?;
+        self.read().map_err(|what| FoldError::Meaning { offset: event.offset(), what })?;
         if self.schedule != schedule {
             let what = "the schedule of a branch cannot change".to_owned();
             return Err(FoldError::Meaning { offset: event.offset(), what });
@@ -93,8 +93,9 @@ impl Settings {
         Ok(())
     }
 
-    fn read(&mut self, event: &Event) -> Result<(), FoldError> {
-        let bad = |what: &str| FoldError::Meaning { offset: event.offset(), what: what.to_owned() };
+    /// Reads the fields of `whole`; says what is wrong with them.
+    pub(super) fn read(&mut self) -> Result<(), String> {
+        let bad = |what: &str| what.to_owned();
         let seed = self.whole.get("seed").and_then(Value::as_i64);
         self.seed = seed.ok_or_else(|| bad("the seed is not a whole number"))?;
         let schedule = self.whole.get("schedule").and_then(Value::as_str);
