@@ -3,19 +3,19 @@
 
 mod contract;
 mod format;
-mod jsonl;
-mod store;
-mod stop;
-mod share;
 mod guest;
+mod jsonl;
+mod share;
+mod stop;
+mod store;
 
 mod crash;
-mod power;
-mod faults;
-mod damage;
-mod tamper;
-mod space;
 mod crowd;
+mod damage;
+mod faults;
+mod power;
+mod space;
+mod tamper;
 
 mod oracle;
 

@@ -122,8 +122,11 @@ fn every_function_fits_a_screen() {
             let indent = line.len() - line.trim_start().len();
             let code = line.trim_start();
             let is_fn = code.starts_with("fn ") || code.contains(" fn ") && !code.starts_with("//");
-            let begins = is_fn && (code.starts_with("pub") || code.starts_with("fn ")
-                || code.starts_with("const fn") || code.starts_with("async fn"));
+            let begins = is_fn
+                && (code.starts_with("pub")
+                    || code.starts_with("fn ")
+                    || code.starts_with("const fn")
+                    || code.starts_with("async fn"));
             if begins && open.is_none() && !code.ends_with(';') {
                 open = Some((at, indent));
             }
@@ -144,13 +147,15 @@ fn every_function_fits_a_screen() {
 #[test]
 fn words_that_have_no_place_here() {
     let everywhere = [".unwrap()", "dbg!(", "todo!(", "unimplemented!(", "#[ignore"];
-    let pure = ["HashMap", "HashSet", "SystemTime", "Instant::", "std::fs", "std::thread", "std::net"];
+    let pure =
+        ["HashMap", "HashSet", "SystemTime", "Instant::", "std::fs", "std::thread", "std::net"];
     let mut findings = Vec::new();
     for (path, text) in sources() {
         for (at, line) in product_lines(&path, &text) {
             let mut banned: Vec<&str> = everywhere.to_vec();
             let deterministic = path.starts_with("projection/src")
-                || path.starts_with("behaviors/src") || path.starts_with("behaviors/script/src");
+                || path.starts_with("behaviors/src")
+                || path.starts_with("behaviors/script/src");
             if deterministic {
                 banned.extend(pure);
             }

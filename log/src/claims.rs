@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
+use dashmap::DashMap;
 use tokio::sync::{mpsc, watch};
 
 use crate::error::LogError;
@@ -70,19 +71,18 @@ impl Claims {
 /// Announces durable heads to those who follow them.
 #[derive(Debug, Default)]
 pub(crate) struct Heads {
-    senders: Mutex<BTreeMap<BranchId, watch::Sender<Head>>>,
+    /// Many follow while one writes, and no follower holds up the writer of another branch.
+    senders: DashMap<BranchId, watch::Sender<Head>>,
 }
 
 impl Heads {
     pub(crate) fn follow(&self, branch: BranchId, now: Head) -> watch::Receiver<Head> {
-        let mut senders = self.senders.lock().expect("no thread panics while it holds the heads");
-        senders.entry(branch).or_insert_with(|| watch::Sender::new(now)).subscribe()
+        self.senders.entry(branch).or_insert_with(|| watch::Sender::new(now)).subscribe()
     }
 
     /// A head only grows, whatever the order in which it is told.
     pub(crate) fn announce(&self, branch: BranchId, head: Head) {
-        let senders = self.senders.lock().expect("no thread panics while it holds the heads");
-        if let Some(sender) = senders.get(&branch) {
+        if let Some(sender) = self.senders.get(&branch) {
             sender.send_if_modified(|known| {
                 let grown = *known < head;
                 *known = head.max(*known);

@@ -42,14 +42,14 @@ fn scripted(source: &str) -> Loaded {
 
 /// An engine on a new branch with these behaviors and one node to begin with.
 fn engine(log: &Arc<dyn Log>, loaded: Vec<Loaded>, kind: &str, snapshots: Snapshots) -> Engine {
-    let flock = json!({"name": "bench", "seed": 1, "schedule": "fifo", "budget": {"depth": 1u64 << 40}});
+    let flock =
+        json!({"name": "bench", "seed": 1, "schedule": "fifo", "budget": {"depth": 1u64 << 40}});
     let mut start = Start { flock: map(&flock), seed: 1, ..Start::default() };
     let mut library = Library::new();
     for one in loaded {
         let metadata = Value::Object(one.metadata().to_json());
         let name = one.metadata().name.clone();
-        let payload =
-            json!({"name": name, "hash": one.hash().to_string(), "path": "b", "metadata": metadata});
+        let payload = json!({"name": name, "hash": one.hash().to_string(), "path": "b", "metadata": metadata});
         start.behaviors.push((name.into(), map(&payload)));
         library.insert(one);
     }
@@ -92,9 +92,7 @@ fn on_kind() -> Loaded {
 }
 
 fn on_pattern() -> Vec<Loaded> {
-    let metadata = |name: &str, state: u8| {
-        json!({"name": name, "description": "d", "match": format!("(t:Token {{state: {state}}})")})
-    };
+    let metadata = |name: &str, state: u8| json!({"name": name, "description": "d", "match": format!("(t:Token {{state: {state}}})")});
     let ping: React = |firing, out| {
         let token = firing.element("t")?;
         out.emit("token.passed", json!({})).set(token.id, json!({"state": 1}));

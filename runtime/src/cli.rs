@@ -96,11 +96,22 @@ const AFTER: &str = "\
 A store is a file. It is named by --store, else by STARLING_STORE, else it is .starling/store.redb in
 this folder or the nearest one above. While a process has it open, every other command works through
 that process.
+STARLING_LOG=debug shows what happens inside.
 An address is BRANCH@OFFSET: main@42, main@head, main@head~5.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 damaged, 6 conflict, 130 interrupted.";
+Exit codes: 0 done, 1 failed or different, 2 wrong usage, 3 not found, 4 damaged, 5 diverged,
+6 conflict, 130 interrupted.";
 
 const TEMPLATE: &str =
     "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// Shows what happens inside, if `STARLING_LOG` asks for it: `STARLING_LOG=debug starling run …`.
+pub fn trace() {
+    let Ok(filter) = std::env::var("STARLING_LOG") else { return };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    let tracing = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Somebody who set up another one keeps it.
+    drop(tracing.try_init());
+}
 
 /// Runs the command that `args` spell, and gives the exit code.
 pub fn run(

@@ -102,6 +102,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let claim = log.claim(branch, owner)?;
         let state = snapshots.fold_branch(&*log, branch, Head::of_count(u64::MAX))?;
+        tracing::info!(%branch, head = %state.head, waiting = state.agenda.len(), "an engine is open");
         let tip = log.branch(branch)?.tip;
         assert_eq!(tip.head, state.head, "nobody else writes a claimed branch");
         let wave = Wave::new(Arc::clone(&log), branch, claim.epoch, &tip);
@@ -289,7 +290,8 @@ impl Engine {
                 .chunks(share)
                 .map(|part| scope.spawn(move || part.iter().copied().map(run).collect::<Vec<_>>()))
                 .collect();
-            let done = parts.into_iter().map(|part| part.join().expect("a reaction does not panic"));
+            let done =
+                parts.into_iter().map(|part| part.join().expect("a reaction does not panic"));
             done.flatten().collect()
         })
     }

@@ -12,7 +12,9 @@ pub fn check_outside_kind(kind: &str) -> Result<&str, String> {
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
     if kind.is_empty() || kind.len() > 200 || !kind.split('.').all(word) {
-        return Err(format!("`{kind}` is no kind; write dotted lower-case words, such as note.added"));
+        return Err(format!(
+            "`{kind}` is no kind; write dotted lower-case words, such as note.added"
+        ));
     }
     if is_runtime_kind(kind) {
         return Err(format!("`{kind}` is written by the runtime only; choose another first word"));

@@ -124,7 +124,9 @@ impl Snapshots {
             match load(&path, log, branch, head, read) {
                 Ok(Some(state)) => return Ok(Some(state)),
                 Ok(None) => tracing::warn!(path = %path.display(), "a snapshot of another history"),
-                Err(error) => tracing::warn!(path = %path.display(), %error, "a snapshot was passed over"),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "a snapshot was passed over")
+                }
             }
         }
         Ok(None)
@@ -146,13 +148,7 @@ fn parse_name(name: &str) -> Option<(BranchId, Head)> {
 }
 
 /// Writes a snapshot file whole or not at all: magic, log, link, hash of the rest, the rest packed.
-fn write(
-    folder: &Path,
-    path: &Path,
-    log: LogId,
-    state: &State,
-    link: Hash,
-) -> std::io::Result<()> {
+fn write(folder: &Path, path: &Path, log: LogId, state: &State, link: Hash) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
     let (rest, graph) = (state.encode(), state.graph.encode());
     let mut body = (rest.len() as u64).to_le_bytes().to_vec();

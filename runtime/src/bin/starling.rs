@@ -4,6 +4,7 @@ use std::io::{BufReader, BufWriter, stderr, stdin, stdout};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    runtime::cli::trace();
     let input = Box::new(BufReader::new(stdin()));
     let mut out = BufWriter::with_capacity(64 << 10, stdout().lock());
     ExitCode::from(runtime::cli::run(std::env::args_os(), input, &mut out, &mut stderr()))

@@ -102,9 +102,9 @@ fn told(difference: &Difference<'_>) -> String {
                 value.map_or("nothing".to_owned(), |value| value.to_json().to_string())
             };
             let changed = difference.properties();
-            let changed = changed.into_iter().map(|(name, one, other)| {
-                format!("{name} {} -> {}", text(one), text(other))
-            });
+            let changed = changed
+                .into_iter()
+                .map(|(name, one, other)| format!("{name} {} -> {}", text(one), text(other)));
             format!("~ {}: {}", difference.id, changed.collect::<Vec<_>>().join(", "))
         }
     }

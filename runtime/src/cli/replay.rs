@@ -34,7 +34,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let (branch, cut) = shell.resolve(&*store, &address)?;
     let (head, link) = log::verify(&*store, branch.id)?;
     if !args.refire {
-        let state = Snapshots::none().fold_branch(&*store, branch.id, cut)
+        let state = Snapshots::none()
+            .fold_branch(&*store, branch.id, cut)
             .map_err(|error| Failure::from(crate::engine::EngineError::from(error)))?;
         let hash = state.graph.state_hash();
         return shell.either(

@@ -13,8 +13,8 @@ use super::failure::Failure;
 use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
 use crate::engine::{Engine, EngineError, Reached, Step};
-use crate::snapshot::Snapshots;
 use crate::flock::{self, Flock, FlockError, Overrides, Report, Synced};
+use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +102,8 @@ fn set_aside(path: &Path, shell: &mut Shell<'_>) -> Result<(), Failure> {
     }
     let aside = (1..).map(|n| path.with_extension(format!("{n}.redb")));
     let aside = aside.into_iter().find(|aside| !aside.exists()).expect("a number is free");
-    let failed = |error| Failure::Failed(format!("{} cannot be set aside: {error}", path.display()));
+    let failed =
+        |error| Failure::Failed(format!("{} cannot be set aside: {error}", path.display()));
     let anchor = |path: &Path| {
         let mut name = path.as_os_str().to_owned();
         name.push(".anchor");
@@ -161,7 +162,9 @@ fn tell_synced(synced: &Synced, shell: &mut Shell<'_>) {
     for (path, error) in rejected {
         shell.say(format_args!("! {path} is broken, its last good version stays:\n{error}"));
     }
-    settings.iter().for_each(|field| shell.say(format_args!("~ {field} has changed in flock.toml")));
+    settings
+        .iter()
+        .for_each(|field| shell.say(format_args!("~ {field} has changed in flock.toml")));
 }
 
 /// Runs until the end, and makes everything durable.
@@ -267,7 +270,8 @@ fn tell(
         shell.line(title)?;
         for row in rows {
             let columns = report.columns.iter().map(|(_, property)| property).zip(row);
-            let cells: Vec<String> = columns.map(|(name, value)| format!("{name} {value}")).collect();
+            let cells: Vec<String> =
+                columns.map(|(name, value)| format!("{name} {value}")).collect();
             shell.line(format_args!("  {}", cells.join("  ")))?;
         }
     }
@@ -283,7 +287,8 @@ fn rows(engine: &Engine, report: &Report) -> Vec<Vec<Value>> {
         Some(engine.graph().element(id)?.property(property)?.to_json())
     };
     let all = engine.rows(&report.pattern).into_iter();
-    let columns = |row| report.columns.iter().map(|c| value(&row, c).unwrap_or(Value::Null)).collect();
+    let columns =
+        |row| report.columns.iter().map(|c| value(&row, c).unwrap_or(Value::Null)).collect();
     all.map(columns).collect()
 }
 
@@ -305,7 +310,9 @@ fn end_sentence(end: &End, quiet: bool, waiting: usize) -> String {
         End::Until if quiet => "had come to its end already".to_owned(),
         End::Until => "came to its end".to_owned(),
         End::Bound(reached) => format!("stopped: {reached}"),
-        End::Wall(seconds) => format!("stopped: budget.wall = {seconds} s is over; run again to go on"),
+        End::Wall(seconds) => {
+            format!("stopped: budget.wall = {seconds} s is over; run again to go on")
+        }
         End::Interrupted => "interrupted; run again to go on".to_owned(),
     }
 }
@@ -322,7 +329,9 @@ fn tell_next(flock: &Flock, quiet: bool, shell: &mut Shell<'_>) {
     shell.say("next:");
     shell.say(format_args!("  starling log -n 8 --store {folder}        what happened last"));
     shell.say(format_args!("  starling graph --store {folder}           the world it left"));
-    shell.say(format_args!("  starling replay --refire --store {folder} every firing again, byte for byte"));
+    shell.say(format_args!(
+        "  starling replay --refire --store {folder} every firing again, byte for byte"
+    ));
 }
 
 impl From<EngineError> for Failure {

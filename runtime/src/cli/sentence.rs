@@ -62,9 +62,52 @@ impl Narrator {
     }
 }
 
+/// What an event of the runtime says, in words of its own.
+fn runtime_words(event: &Event) -> Option<String> {
+    let payload = event.payload();
+    let text = |name: &str| payload.get(name).and_then(ValueRef::as_str).map(plain);
+    let number = |name: &str| payload.get(name).and_then(ValueRef::as_i64).unwrap_or(0);
+    Some(match event.kind() {
+        "flock.started" => {
+            let (name, schedule) = (text("name")?, text("schedule")?);
+            format!("the flock {name} begins: schedule {schedule}, seed {}", number("seed"))
+        }
+        "flock.changed" => {
+            let fields: Vec<String> = payload.iter().map(|(name, _)| plain(name)).collect();
+            format!("flock.toml has another {}", fields.join(", "))
+        }
+        "flock.exhausted" => {
+            let (budget, behavior) = (text("budget")?, text("behavior")?);
+            let cycle =
+                text("cycle").map_or(String::new(), |cycle| format!("; it repeats {cycle}"));
+            format!("{budget} = {} was reached when {behavior} was due{cycle}", number("limit"))
+        }
+        "behavior.loaded" => {
+            let hash: String = text("hash")?.chars().take(8).collect();
+            format!("{} is live, from {} ({hash})", text("name")?, text("path")?)
+        }
+        "behavior.removed" => format!("{} is gone", text("name")?),
+        "behavior.rejected" => {
+            let error = text("error")?;
+            format!("{} is broken: {}", text("path")?, error.lines().next().unwrap_or(""))
+        }
+        "behavior.suspended" => format!("{} is suspended: {}", text("name")?, text("why")?),
+        "behavior.failed" => {
+            let place =
+                text("file").map_or(String::new(), |file| format!("{file}:{}: ", number("line")));
+            format!("fails at {place}{}", text("error")?)
+        }
+        "behavior.conflicted" => format!("gives way in its round: {}", text("why")?),
+        _ => return None,
+    })
+}
+
 /// What an event says and does.
 fn what(event: &Event) -> String {
     let mut parts = Vec::new();
+    if let Some(words) = runtime_words(event) {
+        return words;
+    }
     let said = entries(event.payload(), ": ");
     if !said.is_empty() {
         parts.push(said);

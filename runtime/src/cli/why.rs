@@ -103,11 +103,7 @@ fn touches(event: &Event, id: &str, property: Option<&str>) -> bool {
 }
 
 /// The last change and what caused it, back to an event from outside.
-fn causes(
-    store: &log::Store,
-    branch: log::BranchId,
-    story: &Story,
-) -> Result<Vec<Event>, Failure> {
+fn causes(store: &log::Store, branch: log::BranchId, story: &Story) -> Result<Vec<Event>, Failure> {
     let mut chain: Vec<Event> = story.last.clone().into_iter().collect();
     while let Some(last) = chain.last()
         && let Some(cause) = last.cause()

@@ -65,7 +65,12 @@ impl Agenda {
     fn next_place(&mut self, head: Head) -> Option<Place> {
         let last = head.last()?;
         if !self.by_ticket {
-            return self.waiting.first_key_value().map(|(place, _)| place).filter(due(last)).cloned();
+            return self
+                .waiting
+                .first_key_value()
+                .map(|(place, _)| place)
+                .filter(due(last))
+                .cloned();
         }
         while let Some(place) = self.unripe.first().filter(due(last)).cloned() {
             self.unripe.remove(&place);

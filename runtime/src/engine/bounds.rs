@@ -60,7 +60,8 @@ impl State {
                 ("events", count.events, own.events),
                 ("depth", depth, own.depth),
             ];
-            let found = checks.into_iter().find(|(_, used, limit)| limit.is_some_and(|l| *used >= l));
+            let found =
+                checks.into_iter().find(|(_, used, limit)| limit.is_some_and(|l| *used >= l));
             found.map(|(what, used, limit)| (named(what), used, limit))
         });
         Some(reached.map(|(budget, _, limit)| Reached {
@@ -80,6 +81,7 @@ impl Engine {
             return Ok(());
         }
         self.commit()?;
+        tracing::info!(budget = %reached.budget, limit = reached.limit, "a bound was reached");
         let seed = self.state.settings.seed;
         let id = Derivation::new().json(&json!(seed)).text("exhausted").text(&reached.budget);
         let id = id.integer(reached.limit).finish();
@@ -92,7 +94,8 @@ impl Engine {
             payload.insert("cycle".to_owned(), json!(cycle));
         }
         let waiting = self.state.peek().map(|next| next.event.time()).unwrap_or_default();
-        let draft = Draft { payload, time: waiting, ..Draft::new(id, "flock.exhausted", "runtime") };
+        let draft =
+            Draft { payload, time: waiting, ..Draft::new(id, "flock.exhausted", "runtime") };
         self.outside(draft)?;
         self.commit()?;
         Ok(())

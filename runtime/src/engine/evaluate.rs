@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use behaviors::{Binding, ElementView, Firing, Proposals, Read, ReactError, Reply, Stream};
+use behaviors::{Binding, ElementView, Firing, Proposals, ReactError, Read, Reply, Stream};
 use log::{Bound, MapRef};
 use projection::{Delta, Graph, Row, Steps, World};
 use smol_str::SmolStr;
@@ -108,7 +108,8 @@ impl<'s> Seen<'s> {
         for (name, pattern) in &self.subscription.reads {
             let variables = &pattern.variables;
             let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
-            let named = |variable: &str| variables.iter().any(|v| v.name.as_deref() == Some(variable));
+            let named =
+                |variable: &str| variables.iter().any(|v| v.name.as_deref() == Some(variable));
             let known: Vec<(&str, &str)> =
                 given.iter().copied().filter(|(name, _)| named(name)).collect();
             let rows = pattern.pattern.matches(self.world, &known, env, &steps);

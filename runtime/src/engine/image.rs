@@ -245,7 +245,8 @@ impl Settings {
     fn restore(whole: &str, start: i64) -> Result<Settings, FoldError> {
         let bad = |what: String| FoldError::Snapshot { what };
         let whole = serde_json::from_str(whole).map_err(|error| bad(error.to_string()))?;
-        let start = Time::from_ms(start).ok_or_else(|| bad("its time is out of range".to_owned()))?;
+        let start =
+            Time::from_ms(start).ok_or_else(|| bad("its time is out of range".to_owned()))?;
         let mut settings = Settings { whole, start, ..Settings::default() };
         // A branch that no flock began has no settings.
         if !settings.whole.is_empty() {

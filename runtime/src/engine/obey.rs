@@ -72,14 +72,12 @@ impl State {
     /// trigger what waits stays and only failed matches wake again.
     fn load(&mut self, event: &Event) -> Result<(), FoldError> {
         let new = Subscription::read(event)?;
+        tracing::debug!(behavior = %new.name, hash = %new.hash, at = %event.offset(), "loaded");
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
         let failed = self.failed.remove(&name).unwrap_or_default();
-        let standing = if new.metadata.trigger.is_match() {
-            self.rows_of(&new)
-        } else {
-            Vec::new()
-        };
+        let standing =
+            if new.metadata.trigger.is_match() { self.rows_of(&new) } else { Vec::new() };
         let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
         let wanted: Vec<Row> = if same && !self.suspended.contains_key(&name) {
             standing.into_iter().filter(|row| failed.contains(&row.bound)).collect()

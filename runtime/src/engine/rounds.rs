@@ -155,12 +155,14 @@ impl Round {
                     let written = fallen(now, id).into_iter().find(|id| self.was_written(id));
                     written.map(|id| format_smolstr!("{id} was written"))
                 }
-                ChangeRef::Write { op, properties, .. } => properties.iter_encoded().find_map(
-                    |(name, value)| self.disagrees(now, id, name, op.into(), Some(value)),
-                ),
-                ChangeRef::Unset { names, .. } => {
-                    names.iter().find_map(|name| self.disagrees(now, id, name, Operation::Unset, None))
+                ChangeRef::Write { op, properties, .. } => {
+                    properties.iter_encoded().find_map(|(name, value)| {
+                        self.disagrees(now, id, name, op.into(), Some(value))
+                    })
                 }
+                ChangeRef::Unset { names, .. } => names
+                    .iter()
+                    .find_map(|name| self.disagrees(now, id, name, Operation::Unset, None)),
                 ChangeRef::Ensure { .. } | ChangeRef::EnsureLink { .. } => None,
             }
         })

@@ -100,7 +100,8 @@ impl Settings {
         self.seed = seed.ok_or_else(|| bad("the seed is not a whole number"))?;
         let schedule = self.whole.get("schedule").and_then(Value::as_str);
         let schedule = schedule.and_then(Schedule::from_name);
-        self.schedule = schedule.ok_or_else(|| bad("the schedule is none of fifo, rounds, random"))?;
+        self.schedule =
+            schedule.ok_or_else(|| bad("the schedule is none of fifo, rounds, random"))?;
         let settings = self.whole.get("settings").and_then(Value::as_object);
         self.values = settings.cloned().unwrap_or_default();
         self.parameters = self.values.clone().into_iter().collect();

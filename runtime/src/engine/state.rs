@@ -124,7 +124,8 @@ impl State {
 
     /// Ends a round in which an event from outside was found: what is left of it goes back.
     pub(crate) fn end_round(&mut self) {
-        let left: Vec<Activation> = self.round.left.drain(..).chain(self.round.refused.drain(..)).collect();
+        let left: Vec<Activation> =
+            self.round.left.drain(..).chain(self.round.refused.drain(..)).collect();
         self.round.close();
         for activation in left {
             if self.stands(&activation) {
@@ -185,8 +186,8 @@ impl State {
                 continue;
             }
             let Some(subscription) = self.subscriptions.get(&name).cloned() else { continue };
-            let own = event.author() == Some(name.as_str())
-                && !subscription.metadata.trigger.wakes_self;
+            let own =
+                event.author() == Some(name.as_str()) && !subscription.metadata.trigger.wakes_self;
             let woken = self.woken(&subscription, event, delta, own);
             match woken {
                 Ok(woken) => self.queue_rows(&subscription, event, delta, woken, depth),
@@ -289,6 +290,7 @@ impl State {
 
     /// A pattern that costs too much is not matched any more; what waits of it is withdrawn.
     fn suspend(&mut self, name: &SmolStr, event: &Event) {
+        tracing::warn!(behavior = %name, at = %event.offset(), "a pattern costs too much");
         self.agenda.withdraw_all(name);
         self.suspended.insert(name.clone(), Suspension { at: event.clone(), announced: false });
     }

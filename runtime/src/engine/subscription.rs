@@ -42,7 +42,8 @@ impl Subscription {
         let bad = |what: String| FoldError::Meaning { offset: event.offset(), what };
         let payload = event.payload().to_json();
         let metadata = payload.get("metadata").and_then(Value::as_object);
-        let metadata = metadata.ok_or_else(|| bad("`behavior.loaded` has no metadata".to_owned()))?;
+        let metadata =
+            metadata.ok_or_else(|| bad("`behavior.loaded` has no metadata".to_owned()))?;
         let metadata = Metadata::from_json(metadata, "metadata").map_err(|e| bad(e.to_string()))?;
         let hash = payload.get("hash").and_then(Value::as_str);
         let hash = hash.ok_or_else(|| bad("`behavior.loaded` has no hash".to_owned()))?;

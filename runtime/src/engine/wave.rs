@@ -88,6 +88,7 @@ impl Wave {
         let batch = std::mem::take(&mut self.batch);
         let expected = self.sent;
         self.sent = expected.plus(batch.len() as u64);
+        tracing::trace!(events = batch.len(), head = %self.sent, "a wave is sent");
         let append = Append { branch: self.branch, batch, expected, epoch: self.epoch };
         self.in_flight.push_back(self.log.submit(append));
         Ok(())

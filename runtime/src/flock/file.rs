@@ -118,7 +118,8 @@ pub(super) fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockE
     let text = fs::read_to_string(&path);
     let text = text.map_err(|source| FlockError::Read { path: path.clone(), source })?;
     let bad = |what: String| FlockError::File { path: path.clone(), what };
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
+    let table: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
     refuse_unknown(&table).map_err(bad)?;
     let file: FlockFile = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let flock = build(folder, file, overrides);
@@ -196,7 +197,9 @@ fn report(line: ReportLine) -> Result<Report, String> {
             parsed.variables().iter().any(|known| known.name.as_deref() == Some(variable))
         };
         let Some((variable, property)) = parts.filter(|(variable, _)| known(variable)) else {
-            return Err(format!("report `{title}`: `{column}` is no VARIABLE.PROPERTY of the match"));
+            return Err(format!(
+                "report `{title}`: `{column}` is no VARIABLE.PROPERTY of the match"
+            ));
         };
         columns.push((variable.to_owned(), property.to_owned()));
     }
@@ -229,9 +232,9 @@ fn start_time(time: Option<StartTime>) -> Result<Time, String> {
 }
 
 fn budget(budget: &Budget) -> Map<String, Value> {
-    let bounds =
-        [("events", budget.events), ("firings", budget.firings), ("depth", budget.depth)];
-    let said = bounds.into_iter().filter_map(|(name, bound)| Some((name.to_owned(), json!(bound?))));
+    let bounds = [("events", budget.events), ("firings", budget.firings), ("depth", budget.depth)];
+    let said =
+        bounds.into_iter().filter_map(|(name, bound)| Some((name.to_owned(), json!(bound?))));
     said.collect()
 }
 
@@ -251,7 +254,8 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 fn start_event(number: usize, event: &StartEvent) -> Result<Draft, String> {
     let at = format!("start[{number}]");
-    let kind = crate::kinds::check_outside_kind(&event.kind).map_err(|e| format!("{at}.kind: {e}"))?;
+    let kind =
+        crate::kinds::check_outside_kind(&event.kind).map_err(|e| format!("{at}.kind: {e}"))?;
     let actor = event.actor.as_deref().unwrap_or("user:flock");
     let mut draft = Draft::new(EventId::ZERO, kind, actor);
     draft.key = event.key.as_deref().map(Into::into);

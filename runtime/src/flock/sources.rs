@@ -74,7 +74,8 @@ pub(super) fn refuse_twins(sources: &[Source]) -> Result<(), FlockError> {
         for loaded in source.declared.iter().flatten() {
             let name = loaded.metadata().name.as_str();
             if let Some(first) = known.insert(name, &source.path) {
-                let (name, first, second) = (name.to_owned(), first.to_owned(), source.path.clone());
+                let (name, first, second) =
+                    (name.to_owned(), first.to_owned(), source.path.clone());
                 return Err(FlockError::Twins { name, first, second });
             }
         }
