@@ -298,7 +298,7 @@ fn backups_and_guests_work_while_events_pour_in() {
     let at = folder.path();
     ok(at, &["append", "flood.begins"]);
     let long = std::env::var_os("STARLING_LONG").is_some();
-    let (rounds, lines) = if long { (100, 5_000) } else { (3, 20_000) };
+    let (rounds, lines) = if long { (100, 2_000) } else { (3, 20_000) };
     let (tell, told) = channel();
     let started = std::time::Instant::now();
     let (taken, backups) = thread::scope(|scope| {
