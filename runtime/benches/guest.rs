@@ -103,6 +103,7 @@ fn reading(log: &Store) -> String {
     let longest = branches.iter().max_by_key(|branch| branch.tip.head).expect("there are some");
     let start = Instant::now();
     let events = log::read(log, longest.id, Offset::ZERO..longest.tip.head.next());
-    let count = events.expect("the log answers").map(|event| event.expect("it is whole")).count();
+    let events = events.expect("the log answers");
+    let count = events.inspect(|event| assert!(event.is_ok(), "it is whole")).count();
     format!("{:.0}", count as f64 / start.elapsed().as_secs_f64())
 }

@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use serde_json::Value;
@@ -268,8 +268,9 @@ fn when_the_owner_is_killed_its_guests_go_on() {
     }
 }
 
-/// Feeds an owner as fast as it takes lines, until told to stop, and says how many it took.
-fn flood(folder: &Path, stop: &AtomicBool) -> u64 {
+/// Feeds an owner as fast as it takes lines, so many for each number it is told, and says how many it
+/// took in all.
+fn flood(folder: &Path, told: &Receiver<usize>) -> u64 {
     let owner = Holder::appender(folder);
     let Holder { mut child, input, mut output } = owner;
     let mut input = input.unwrap();
@@ -282,9 +283,9 @@ fn flood(folder: &Path, stop: &AtomicBool) -> u64 {
         }
         lines
     });
-    let lines = "{\"kind\": \"ant.moved\", \"payload\": {\"x\": 3, \"y\": 4}}\n".repeat(100);
-    while !stop.load(Ordering::SeqCst) {
-        input.write_all(lines.as_bytes()).unwrap();
+    let line = "{\"kind\": \"ant.moved\", \"payload\": {\"x\": 3, \"y\": 4}}\n";
+    for lines in told {
+        input.write_all(line.repeat(lines).as_bytes()).unwrap();
     }
     drop(input);
     assert!(child.wait().unwrap().success());
@@ -296,13 +297,15 @@ fn backups_and_guests_work_while_events_pour_in() {
     let folder = folder();
     let at = folder.path();
     ok(at, &["append", "flood.begins"]);
-    let rounds = if std::env::var_os("STARLING_LONG").is_some() { 100 } else { 3 };
-    let stop = AtomicBool::new(false);
+    let long = std::env::var_os("STARLING_LONG").is_some();
+    let (rounds, lines) = if long { (100, 2_000) } else { (3, 20_000) };
+    let (tell, told) = channel();
     let started = std::time::Instant::now();
     let (taken, backups) = thread::scope(|scope| {
-        let flooding = scope.spawn(|| flood(at, &stop));
+        let flooding = scope.spawn(move || flood(at, &told));
         let mut backups = Vec::new();
         for round in 0..rounds {
+            tell.send(lines).unwrap();
             ok(at, &["append", "guest.here", "--key", &format!("guest {round}")]);
             ok(at, &["log", "-n", "3"]);
             let file = format!("b{round}.redb");
@@ -312,7 +315,7 @@ fn backups_and_guests_work_while_events_pour_in() {
             backups.push(copied);
             std::fs::remove_file(at.join(file)).unwrap();
         }
-        stop.store(true, Ordering::SeqCst);
+        drop(tell);
         (flooding.join().unwrap(), backups)
     });
     let rate = taken as f64 / started.elapsed().as_secs_f64();
