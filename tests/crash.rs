@@ -217,7 +217,8 @@ fn kill_9_loses_nothing_and_what_is_sent_again_lands_once() {
     }
     println!(
         "{kills} kills: {while_making} of a writer that had to make the store ({left_nothing} left \
-         none), {told_nothing} before its first answer, {more} with an append that landed unanswered"
+         none), {told_nothing} before the first answer, {more} with an append that landed \
+         unanswered"
     );
     assert!(while_making >= kills / KILLS_A_STORE);
 }

@@ -169,8 +169,8 @@ fn open_with_anchor(folder: &Path, store: &Store, damaged: &[u8]) -> Result<Redb
     RedbLog::open(&path)
 }
 
-/// One bit decides which of two roots is in force: flipped, the file is a perfect store of the commit
-/// before. The anchor remembers the later one.
+/// One bit decides which of two roots is in force: flipped, the file is a perfect store of the
+/// commit before. The anchor remembers the later one.
 #[test]
 fn every_bit_of_the_header_may_flip() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -256,8 +256,8 @@ fn the_file_may_end_anywhere() {
     }
 }
 
-/// redb checks its pages when it opens a file and trusts them then, so a key or a text may be missed
-/// until the next opening; but no event is ever another.
+/// redb checks its pages when it opens a file and trusts them then, so a key or a text may be
+/// missed until the next opening; but no event is ever another.
 #[test]
 fn any_page_may_rot_while_the_log_is_open() {
     let store = store(Left::Closed);

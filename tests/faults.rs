@@ -63,8 +63,8 @@ fn fail(fault: Fault, after: After) -> (bool, bool) {
     (struck, ended.is_err())
 }
 
-/// An append whose outcome is unknown stops the log; after reopening, `find_batch` tells what became
-/// of it; nothing acknowledged is lost, and no batch is there in part.
+/// An append whose outcome is unknown stops the log; after reopening, `find_batch` tells what
+/// became of it; nothing acknowledged is lost, and no batch is there in part.
 #[test]
 fn every_operation_fails_in_every_way() {
     let disk = Disk::new(512);

@@ -1,5 +1,5 @@
-//! Tampering: what redb's own checks cannot find, because it was written through redb, the hash chain
-//! finds.
+//! Tampering: what redb's own checks cannot find, because it was written through redb, the hash
+//! chain finds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -204,7 +204,8 @@ fn an_edited_blob_is_named_by_its_hash() {
     }
 }
 
-/// A copy that lost its end through redb, its tip included, is a sound store; its anchor knows more.
+/// A copy that lost its end through redb, its tip included, is sound in itself; its anchor knows
+/// more.
 #[test]
 fn a_shortened_branch_is_noticed_by_the_anchor() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");

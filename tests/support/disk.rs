@@ -1,9 +1,9 @@
 //! A disk in memory that loses power, fails and lies, as real ones do.
 //!
-//! What was written is in the cache (`live`) at once, and on the disk (`durable`) after a sync. When
-//! the power goes, each sector that was written since holds its old content or any of the contents
-//! that it was given, and the file has its old length or any that it was given. After a sync that
-//! failed, the cache shows what the disk may not have, and no later sync writes it.
+//! What was written is in the cache (`live`) at once, and on the disk (`durable`) after a sync.
+//! When the power goes, each sector that was written since holds its old content or any of the
+//! contents that it was given, and the file has its old length or any that it was given. After a
+//! sync that failed, the cache shows what the disk may not have, and no later sync writes it.
 
 use std::collections::BTreeMap;
 use std::io;
