@@ -47,6 +47,8 @@ fn name_the_fault(text: &str, error: &serde_json::Error) -> EventError {
     }
     if let Some((_, digits)) = message.split_once(WIDE) {
         let digits = digits.rsplit_once(" at line").map_or(digits, |(digits, _)| digits);
+        let start = (error.column() + 1).saturating_sub(digits.len());
+        let at = format!("line {} column {start}", error.line());
         return EventError::IntegerRange { at, digits: digits.to_owned() };
     }
     if let Some((_, key)) = message.split_once(TWICE) {

@@ -52,12 +52,13 @@ impl Model {
             changed: offset,
             born: (offset, index),
         };
+        let made = |id: &Option<smol_str::SmolStr>, type_name: &str| {
+            let derived = || element_id(type_name, &event, index);
+            id.as_ref().map_or_else(derived, |id| id.to_string())
+        };
         match change {
             Change::Create { id, type_name, properties } => {
-                let id = match id {
-                    Some(id) => id.to_string(),
-                    None => element_id(type_name, &event, index),
-                };
+                let id = made(id, type_name);
                 let absent = !self.0.contains_key(&id) && change_reference(&id).is_none();
                 absent.then(|| self.0.insert(id.clone(), new(type_name, properties, None)))?;
                 Some(id)
@@ -72,10 +73,7 @@ impl Model {
             }
             Change::Link { id, type_name, from, to, properties } => {
                 let ends = (self.node(name(from)?)?, self.node(name(to)?)?);
-                let id = match id {
-                    Some(id) => id.to_string(),
-                    None => element_id(type_name, &event, index),
-                };
+                let id = made(id, type_name);
                 let absent = !self.0.contains_key(&id) && change_reference(&id).is_none();
                 absent
                     .then(|| self.0.insert(id.clone(), new(type_name, properties, Some(ends))))?;
@@ -89,34 +87,36 @@ impl Model {
                 Some(id)
             }
             Change::Write { op, id, properties, if_version } => {
-                let id = name(id)?;
-                let element = self.0.get_mut(&id)?;
+                let element = self.0.get(&name(id)?)?;
                 if_version.is_none_or(|version| version == element.version).then_some(())?;
                 let mut written = element.properties.clone();
                 for (key, value) in properties {
                     written.insert(key.clone(), joined(*op, written.get(key), value)?);
                 }
-                element.become_(written, offset);
-                Some(id)
+                self.rewritten(name(id)?, written, offset)
             }
             Change::Unset { id, names } => {
-                let id = name(id)?;
-                let element = self.0.get_mut(&id)?;
-                let mut written = element.properties.clone();
+                let mut written = self.0.get(&name(id)?)?.properties.clone();
                 names.iter().for_each(|name| drop(written.remove(name.as_str())));
-                element.become_(written, offset);
-                Some(id)
+                self.rewritten(name(id)?, written, offset)
             }
-            Change::Remove { id } => {
-                let id = name(id)?;
-                if self.0.remove(&id).is_some() {
-                    self.0.retain(|_, other| {
-                        other.ends.as_ref().is_none_or(|(from, to)| *from != id && *to != id)
-                    });
-                }
-                Some(id)
-            }
+            Change::Remove { id } => Some(self.removed(name(id)?)),
         }
+    }
+
+    fn rewritten(&mut self, id: String, to: Map<String, Value>, offset: u64) -> Option<String> {
+        self.0.get_mut(&id)?.become_(to, offset);
+        Some(id)
+    }
+
+    /// Removes an element and the edges at it.
+    fn removed(&mut self, id: String) -> String {
+        if self.0.remove(&id).is_some() {
+            self.0.retain(|_, other| {
+                other.ends.as_ref().is_none_or(|(from, to)| *from != id && *to != id)
+            });
+        }
+        id
     }
 
     fn node(&self, id: String) -> Option<String> {
