@@ -1,8 +1,8 @@
 //! The border to a host in another process: one message goes there, one comes back.
 //!
-//! A firing goes as postcard, with the stored values as they are; it is read in place. It is trusted:
-//! only the runtime writes it. A reply comes back as JSON and is checked like any other input; the
-//! runtime then holds the proposals to the rules again, with `Proposals::push`.
+//! A firing goes as postcard, with the stored values as they are; it is read in place. It is
+//! trusted: only the runtime writes it. A reply comes back as JSON and is checked like any other
+//! input; the runtime then holds the proposals to the rules again, with `Proposals::push`.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! What a reaction proposes: events, each with its own changes to the graph.
 //!
-//! The id of what a proposal makes is not known before the event is stamped. Until then it is written
-//! `@i#j`: what change number j of proposal number i of this firing makes. A proposal may name what it
-//! or an earlier one makes.
+//! The id of what a proposal makes is not known before the event is stamped. Until then it is
+//! written `@i#j`: what change number j of proposal number i of this firing makes. A proposal may
+//! name what it or an earlier one makes.
 
 use log::{Change, WriteOp};
 use serde_json::{Map, Value};
@@ -61,8 +61,8 @@ impl<'f> Proposals<'f> {
         Proposals { metadata, firing, reply: Reply::default(), refused: None }
     }
 
-    /// Proposes an event; changes are added to what is returned. A proposal that breaks a rule makes
-    /// the whole firing fail at its end.
+    /// Proposes an event; changes are added to what is returned. A proposal that breaks a rule
+    /// makes the whole firing fail at its end.
     pub fn emit(&mut self, kind: &str, payload: Value) -> Emission<'_, 'f> {
         let payload = self.object(payload, "payload");
         let proposal = Proposal { kind: kind.into(), payload, changes: Vec::new(), key: None };

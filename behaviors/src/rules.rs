@@ -261,8 +261,8 @@ mod tests {
                 out.emit("trip.x", json!({})).set("elsewhere", json!({"status": 1}));
                 Ok(())
             },
-            "error: `elsewhere` is written, but its type is not known here: neither the match nor a \
-             read binds it; bind it, or drop `writes` from b",
+            "error: `elsewhere` is written, but its type is not known here: neither the match nor \
+             a read binds it; bind it, or drop `writes` from b",
         );
     }
 

@@ -18,7 +18,8 @@ use crate::view::{Binding, ElementView, EventView, Firing, Read};
 ///
 /// As JSON, each part may be left out:
 /// `{"event": {"kind", "payload", "actor", "key"}, "bound": {name: element | [edge, …] | null},
-/// "reads": {name: [element, …] | [{variable: element}, …]}, "settings": {…}, "seed": 1, "now": ms}`;
+/// "reads": {name: [element, …] | [{variable: element}, …]}, "settings": {…}, "seed": 1,
+/// "now": ms}`;
 /// an element is `{"id", "type", "properties", "version", "from", "to"}`.
 #[derive(Clone, Debug)]
 pub struct Scene {

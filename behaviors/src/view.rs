@@ -1,7 +1,7 @@
-//! All that a reaction may see: the event, the match, the declared reads, settings, chance and time.
+//! All that a reaction may see: event, match, declared reads, settings, chance and time.
 //!
-//! It borrows from wherever the data is, the graph or a message of another process, and nothing in it
-//! calls back. A reaction does not see the event's offset: that shifts with what others do.
+//! It borrows from wherever the data is, the graph or a message of another process, and nothing in
+//! it calls back. A reaction does not see the event's offset: that shifts with what others do.
 
 use std::borrow::Cow;
 

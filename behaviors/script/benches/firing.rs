@@ -1,7 +1,7 @@
 //! How long one firing of a script takes, from its firing to its proposals, on one core.
 //!
-//! Each row is the best of five runs of a second or so; `with its firing` adds what the runtime does
-//! before: it makes the `Firing` out of stored values.
+//! Each row is the best of five runs; `from message` adds what a host in another process does: it
+//! reads the firing from its message and writes the reply.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock")]
 
 use std::hint::black_box;
@@ -22,7 +22,8 @@ const SMALL: &str = r#"
 behavior(name = "pay", match = "(trip:Trip)-[:WITHIN]->(b:Budget)")
 def pay(trip, b):
     if trip.cost <= b.amount:
-        emit("trip.paid", {"trip": trip.id}, set(trip, status = "paid"), add(b, amount = -trip.cost))
+        emit("trip.paid", {"trip": trip.id},
+             set(trip, status = "paid"), add(b, amount = -trip.cost))
 "#;
 
 const LIFE: &str = r#"

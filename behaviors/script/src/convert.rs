@@ -132,8 +132,8 @@ fn integer(value: Value<'_>, place: &Place<'_>) -> anyhow::Result<Json> {
     }
     if value.downcast_ref::<ChangeValue>().is_some() {
         anyhow::bail!(
-            "{place}: a change is given to emit after the payload, and what it makes has no id yet; \
-             choose one with id = \"…\" if the payload must name it"
+            "{place}: a change is given to emit after the payload, and what it makes has no id \
+             yet; choose one with id = \"…\" if the payload must name it"
         );
     }
     anyhow::bail!("{place}: {} cannot be stored; write it as text or as a dict", described(value))

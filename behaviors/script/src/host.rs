@@ -86,8 +86,8 @@ impl ScriptHost {
         ScriptHost { globals, limits }
     }
 
-    /// Loads a script; `path` is relative to the flock and names it in messages. The behaviors that it
-    /// declares come in the file's order, those that are not enabled left out.
+    /// Loads a script; `path` is relative to the flock and names it in messages. The behaviors that
+    /// it declares come in the file's order, those that are not enabled left out.
     ///
     /// # Errors
     /// The script cannot be read or run, or what it declares cannot be used.

@@ -40,8 +40,8 @@ impl Behavior for ScriptBehavior {
 
 impl ScriptBehavior {
     fn run(&self, firing: &Firing<'_>) -> Result<Reply, ReactError> {
-        // A panic of the language is an error of this reaction, and no end of the others. Nothing that
-        // it could leave half done outlives it.
+        // A panic of the language is an error of this reaction, and no end of the others. Nothing
+        // that it could leave half done outlives it.
         let run = || self.evaluate(firing);
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
             let what = "the language gave up here, most likely over a value that is too large";

@@ -1,5 +1,5 @@
-//! A script's text: as it was written, as Starlark reads it, and where each part of the one is in the
-//! other, so that every error names a place in the file that its author sees.
+//! A script's text: as it was written, as Starlark reads it, and where each part of the one is in
+//! the other, so that every error names a place in the file that its author sees.
 
 use behaviors::ReactError;
 use starlark::codemap::FileSpan;
@@ -111,7 +111,8 @@ fn plain(message: &str, limits: Limits) -> String {
     for later in ["request", "allow", "deny", "rewrite"] {
         if message.starts_with(&format!("Variable `{later}` not found")) {
             return format!(
-                "`{later}` comes with effects, in a later version of starling; leave it out until then"
+                "`{later}` comes with effects, in a later version of starling; \
+                 leave it out until then"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! What a script sees: elements, objects and the event, as Starlark values that cannot be changed.
 //!
-//! A missing property is None. Lists are real lists on the frozen heap, so that a script that tries to
-//! change one is told so; objects give their entries as attributes, `event.payload.trip.city`.
+//! A missing property is None. Lists are real lists on the frozen heap, so that a script that tries
+//! to change one is told so; objects give their entries as attributes, `event.payload.trip.city`.
 
 use std::fmt;
 

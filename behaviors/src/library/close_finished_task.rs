@@ -1,4 +1,4 @@
-//! Closes a task when the last of its parts is done, so that a tree of tasks closes from its leaves.
+//! Closes a task when the last of its parts is done, so a tree of tasks closes from its leaves.
 //!
 //! Parts are joined by `(part)-[:PART_OF]->(task)`; a task is done when its `status` is `done`.
 
@@ -37,7 +37,10 @@ mod tests {
     use crate::testing::check;
 
     fn scene(last: &str) -> serde_json::Value {
-        let task = |id: &str, status: &str| json!({"id": id, "type": "Task", "properties": {"status": status}});
+        let task = |id: &str, status: &str| {
+            let properties = json!({"status": status});
+            json!({"id": id, "type": "Task", "properties": properties})
+        };
         json!({
             "bound": {"part": task("t:1", "done"), "task": task("t", "open")},
             "reads": {"parts": [task("t:1", "done"), task("t:2", last)]},

@@ -1,4 +1,4 @@
-//! Removes a lease when the clock passes its end: a claim on something that its holder did not renew.
+//! Removes a lease when the clock passes its end: a claim that its holder did not renew.
 //!
 //! A lease is a node `Lease` whose `expires_ms` is the time of its end, in milliseconds since 1970.
 //! The clock is an event `clock.ticked`; its recorded time is what counts, so that a replay removes

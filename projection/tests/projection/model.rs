@@ -82,8 +82,7 @@ impl Model {
             Change::EnsureLink { type_name, from, to, properties } => {
                 let (from, to) = (self.node(name(from)?)?, self.node(name(to)?)?);
                 let id = ensured_edge_id(type_name, &from, &to);
-                let new = new(type_name, properties, Some((from, to)));
-                self.0.entry(id.clone()).or_insert(new);
+                self.0.entry(id.clone()).or_insert(new(type_name, properties, Some((from, to))));
                 Some(id)
             }
             Change::Write { op, id, properties, if_version } => {
