@@ -73,7 +73,8 @@ impl Delta {
     }
 
     /// Every element that was created, changed or removed, edges that fell with a node included:
-    /// nodes before edges, each in order of creation. `before` tells how it was, the graph how it is.
+    /// nodes before edges, each in order of creation. `before` tells how it was, the graph how it
+    /// is.
     pub fn touched(&self) -> impl Iterator<Item = ElementRef> {
         self.touched.iter().map(|(element, _)| *element)
     }
@@ -90,7 +91,8 @@ impl Delta {
         self.targets.get(change).copied().flatten()
     }
 
-    /// A touched element as it was before the event; `None` if the event created it or left it alone.
+    /// A touched element as it was before the event; `None` if the event created it or left it
+    /// alone.
     #[must_use]
     pub fn before<'d>(&'d self, graph: &'d Graph, element: ElementRef) -> Option<ElementView<'d>> {
         let stored = self.find(element)?.as_ref()?;

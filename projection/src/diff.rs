@@ -1,5 +1,5 @@
-//! How two worlds differ, found at the cost of the difference: only branches of the hash trees whose
-//! hashes differ are walked.
+//! How two worlds differ, found at the cost of the difference: only branches of the hash trees
+//! whose hashes differ are walked.
 
 use log::ValueRef;
 

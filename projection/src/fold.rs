@@ -1,9 +1,12 @@
 //! One event, its changes: the only writer of the graph.
 //!
-//! Changes are applied one after the other, each seeing what the ones before it did; the old state of
-//! what they touch goes into the delta. If one cannot be applied, the delta so far is taken back.
+//! Changes are applied one after the other, each seeing what the ones before it did; the old state
+//! of what they touch goes into the delta. If one cannot be applied, the delta so far is taken
+//! back.
 
+mod ahead;
 mod change;
+mod derived;
 mod properties;
 
 use log::{Event, Head};

@@ -38,8 +38,8 @@ use sorted::{Keys, Sorted};
 /// A world: what a prefix of a log folds into.
 ///
 /// Cloning one takes less than a microsecond; clones share what neither of them has changed, and
-/// never see each other's changes. `World` has what patterns read; the fold (`apply`, `undo`) is the
-/// only writer.
+/// never see each other's changes. `World` has what patterns read; the fold (`apply`, `undo`) is
+/// the only writer.
 ///
 /// ```
 /// use log::{Change, Draft, Event, EventId, Offset};
@@ -103,7 +103,7 @@ impl Graph {
     /// The node or edge with this id.
     #[must_use]
     pub fn element(&self, id: &str) -> Option<ElementView<'_>> {
-        self.view(self.reference_of(id)?)
+        self.view(self.reference_of(id.as_bytes())?)
     }
 
     /// The node with this id.
@@ -192,11 +192,31 @@ impl Graph {
         Some(ElementView { reference, element: self.stored(reference)?, types: &self.types })
     }
 
-    pub(crate) fn reference_of(&self, id: &str) -> Option<ElementRef> {
-        let is_it = |element| {
-            self.stored(element).is_some_and(|element| element.id_bytes() == id.as_bytes())
-        };
-        self.ids.find(id_hash(id.as_bytes()), is_it)
+    pub(crate) fn reference_of(&self, id: &[u8]) -> Option<ElementRef> {
+        let is_it = |element| self.stored(element).is_some_and(|stored| stored.id_bytes() == id);
+        self.ids.find(id_hash(id), is_it)
+    }
+
+    /// Reads what the elements with these ids are stored in, step by step for all of them, so that
+    /// each step waits for memory once.
+    pub(crate) fn look_ahead(&self, ids: &[&str]) {
+        let hashes: Vec<u32> = ids.iter().map(|id| id_hash(id.as_bytes())).collect();
+        let mut seen = hashes.iter().map(|hash| self.ids.peek(*hash)).fold(0, u64::wrapping_add);
+        let elements: Vec<_> =
+            hashes.iter().filter_map(|hash| self.ids.find(*hash, |_| true)).collect();
+        for element in &elements {
+            seen ^= self.stored(*element).map_or(0, |stored| stored.version);
+            if let ElementRef::Node(node) = element {
+                seen ^=
+                    self.adjacency.get(node.0).map_or(0, |edges| edges.outward.count(None) as u64);
+            }
+        }
+        for element in &elements {
+            let stored = self.stored(*element);
+            seen ^=
+                stored.and_then(|stored| stored.data.first()).map_or(0, |byte| u64::from(*byte));
+        }
+        std::hint::black_box(seen);
     }
 
     pub(crate) fn all_nodes(&self) -> impl Iterator<Item = NodeRef> {

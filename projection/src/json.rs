@@ -6,8 +6,8 @@ use crate::graph::{ElementView, Graph};
 use crate::world::World;
 
 impl Graph {
-    /// `{"nodes": [{id, type, properties, version, changed}…], "edges": [{id, type, from, to, …}…]}`,
-    /// in order of creation.
+    /// `{"nodes": [{id, type, properties, version, changed}…], "edges": [{id, …, from, to}…]}`,
+    /// each in order of creation.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let view = |reference| self.view(reference).expect("what is listed is there");

@@ -15,18 +15,18 @@ pub enum Refusal {
     )]
     Gap { expected: Offset, found: Offset },
     #[error(
-        "change {change}: `{id}` exists already; choose another id, or write `{instead}` to keep the \
-         one that is there"
+        "change {change}: `{id}` exists already; choose another id, or write `{instead}` to keep \
+         the one that is there"
     )]
     Exists { change: usize, id: String, instead: &'static str },
     #[error(
-        "change {change}: cannot {operation} `{id}`: there is no such node or edge; create it first, \
-         in an earlier change or event"
+        "change {change}: cannot {operation} `{id}`: there is no such node or edge; create it \
+         first, in an earlier change or event"
     )]
     Missing { change: usize, operation: &'static str, id: String },
     #[error(
-        "change {change}: a `{type_name}` edge cannot go {direction} `{id}`: there is no such node; \
-         create it first, in an earlier change or event"
+        "change {change}: a `{type_name}` edge cannot go {direction} `{id}`: there is no such \
+         node; create it first, in an earlier change or event"
     )]
     MissingEnd { change: usize, type_name: String, direction: &'static str, id: String },
     #[error(
@@ -40,13 +40,13 @@ pub enum Refusal {
     )]
     Reference { change: usize, reference: String },
     #[error(
-        "`{id}` cannot be chosen as an id: {what}; use 1 to 200 characters without `#` and without \
-         control characters, such as `trip:shenzhen`"
+        "`{id}` cannot be chosen as an id: {what}; use 1 to 200 characters without `#` and \
+         without control characters, such as `trip:shenzhen`"
     )]
     ChosenId { id: String, what: &'static str },
     #[error(
-        "change {change}: `{id}` has version {actual}, the change was made for version {expected}; \
-         read it again and decide anew"
+        "change {change}: `{id}` has version {actual}, the change was made for version \
+         {expected}; read it again and decide anew"
     )]
     Version { change: usize, id: String, expected: u64, actual: u64 },
     #[error(
@@ -62,13 +62,13 @@ pub enum Refusal {
         found: String,
     },
     #[error(
-        "change {change}: adding {addend} to `{property}` of `{id}`, which is {value}, overflows a \
-         64-bit integer; store it as a float"
+        "change {change}: adding {addend} to `{property}` of `{id}`, which is {value}, overflows \
+         a 64-bit integer; store it as a float"
     )]
     Overflow { change: usize, id: String, property: String, value: String, addend: String },
     #[error(
-        "change {change}: adding {addend} to `{property}` of `{id}`, which is {value}, gives a number \
-         that is not finite"
+        "change {change}: adding {addend} to `{property}` of `{id}`, which is {value}, gives a \
+         number that is not finite"
     )]
     NotFinite { change: usize, id: String, property: String, value: String, addend: String },
     #[error(

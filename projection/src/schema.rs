@@ -1,10 +1,11 @@
 //! What the elements of a type must look like: a JSON Schema for their properties, declared by an
 //! event and from then on checked for every change alike.
 //!
-//! Schemas are part of the fold. A schema is declared only when every element of the type fits it, so
-//! at any offset every element fits the schema of its type. What counts is how an element is after
-//! the whole event. A text over 4 KiB is known to the graph by its first 256 bytes, and is checked by
-//! those. Schemas never load others from elsewhere, and their patterns match in linear time.
+//! Schemas are part of the fold. A schema is declared only when every element of the type fits it,
+//! so at any offset every element fits the schema of its type. What counts is how an element is
+//! after the whole event. A text over 4 KiB is known to the graph by its first 256 bytes, and is
+//! checked by those. Schemas never load others from elsewhere, and their patterns match in linear
+//! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -26,8 +26,8 @@ const SEAL: usize = 32;
 #[allow(missing_docs, reason = "the fields are facts named by the message that shows them")]
 pub enum SnapshotError {
     #[error(
-        "the snapshot has format {found}, this version reads {known}; fold the log without it and it \
-         is written anew"
+        "the snapshot has format {found}, this version reads {known}; fold the log without it and \
+         it is written anew"
     )]
     Version { found: u8, known: u8 },
     #[error("the snapshot is damaged: {what}; fold the log without it and it is written anew")]
@@ -140,7 +140,7 @@ impl<'b> Reader<'b> {
     }
 
     fn insert(&mut self, reference: ElementRef, element: Element) -> Result<(), &'static str> {
-        if self.graph.reference_of(element.id()).is_some() {
+        if self.graph.reference_of(element.id_bytes()).is_some() {
             return Err("an id stands twice");
         }
         self.graph.insert_element(reference, element);

@@ -1,8 +1,9 @@
 //! Equality of worlds in one comparison: the root of a radix tree over the hashes of all elements.
 //!
-//! An element's place in the tree is the hash of its id, so the tree, and with it the root, depends on
-//! what there is and not on how it came about. Nothing is hashed until somebody asks. From then on the
-//! fold notes what it touches, and the next question rehashes that and the branches above it.
+//! An element's place in the tree is the hash of its id, so the tree, and with it the root, depends
+//! on what there is and not on how it came about. Nothing is hashed until somebody asks. From then
+//! on the fold notes what it touches, and the next question rehashes that and the branches above
+//! it.
 
 mod tree;
 
@@ -80,8 +81,8 @@ impl Known {
 }
 
 impl Graph {
-    /// The hash of the world: ids, types, ends and properties, whatever events led to them. Versions
-    /// and offsets are not covered.
+    /// The hash of the world: ids, types, ends and properties, whatever events led to them.
+    /// Versions and offsets are not covered.
     #[must_use]
     pub fn state_hash(&self) -> Hash {
         Hash::from_bytes(*self.hash_tree().hash())

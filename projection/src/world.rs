@@ -58,7 +58,7 @@ impl World for Graph {
     }
 
     fn find(&self, id: &str) -> Option<ElementRef> {
-        self.reference_of(id)
+        self.reference_of(id.as_bytes())
     }
 
     fn at(&self, element: ElementRef) -> Option<ElementView<'_>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use log::{ChangeRef, Event, MapRef, NamesRef, Offset, WriteOp};
 use log::{change_reference, element_id, ensured_edge_id};
 
+use super::derived::write_element_id;
 use super::properties::{self, Scratch};
 use crate::delta::Delta;
 use crate::graph::{Element, ElementRef, Graph, NO_END, NUMBER_MAX, NodeRef};
@@ -22,8 +23,8 @@ pub(super) struct Fold<'f> {
 }
 
 /// What a new element is made of.
+#[derive(Clone, Copy)]
 struct New<'a> {
-    id: &'a str,
     type_name: &'a str,
     ends: (NodeRef, NodeRef),
     properties: MapRef<'a>,
@@ -57,18 +58,18 @@ impl<'f> Fold<'f> {
         Ok(match change {
             ChangeRef::Create { id, type_name, properties } => {
                 let ends = (NO_END, NO_END);
-                Some(self.create(id, New { id: "", type_name, ends, properties })?)
+                Some(self.create(id, New { type_name, ends, properties })?)
             }
             ChangeRef::Ensure { id, type_name, properties } => match self.resolve(id)? {
                 Some(there) => Some(there),
                 None => {
                     let ends = (NO_END, NO_END);
-                    Some(self.create(Some(id), New { id, type_name, ends, properties })?)
+                    Some(self.create(Some(id), New { type_name, ends, properties })?)
                 }
             },
             ChangeRef::Link { id, type_name, from, to, properties } => {
                 let ends = self.ends(type_name, from, to)?;
-                Some(self.create(id, New { id: "", type_name, ends, properties })?)
+                Some(self.create(id, New { type_name, ends, properties })?)
             }
             ChangeRef::EnsureLink { type_name, from, to, properties } => {
                 Some(self.ensure_link(type_name, from, to, properties)?)
@@ -90,7 +91,7 @@ impl<'f> Fold<'f> {
     /// The element that an id or a reference such as `#2` names, if it is there.
     fn resolve(&self, id: &str) -> Result<Option<ElementRef>, Refusal> {
         let Some(earlier) = change_reference(id) else {
-            return Ok(self.graph.reference_of(id));
+            return Ok(self.graph.reference_of(id.as_bytes()));
         };
         if earlier >= self.index {
             return Err(Refusal::Reference { change: self.index, reference: id.to_owned() });
@@ -100,7 +101,7 @@ impl<'f> Fold<'f> {
             return Ok(target);
         }
         // The element was removed within this event; its id may stand for another one by now.
-        Ok(self.graph.reference_of(&self.name_of(earlier)?))
+        Ok(self.graph.reference_of(self.name_of(earlier)?.as_bytes()))
     }
 
     /// The id that an earlier change made or touched, derived anew.
@@ -151,33 +152,36 @@ impl<'f> Fold<'f> {
 
     /// Makes an element with a chosen or a derived id, which must be free.
     fn create(&mut self, chosen: Option<&str>, new: New<'_>) -> Result<ElementRef, Refusal> {
-        let Some(id) = chosen else {
-            let id = element_id(new.type_name, &self.event.id(), self.index);
-            return self.insert(New { id: &id, ..new });
-        };
-        if change_reference(id).is_some() {
-            return Err(Refusal::Reference { change: self.index, reference: id.to_owned() });
+        let bytes = &mut self.scratch.bytes;
+        bytes.clear();
+        match chosen {
+            None => write_element_id(bytes, new.type_name, &self.event.id(), self.index),
+            Some(id) if change_reference(id).is_some() => {
+                return Err(Refusal::Reference { change: self.index, reference: id.to_owned() });
+            }
+            Some(id) => bytes.extend_from_slice(id.as_bytes()),
         }
-        self.insert(New { id, ..new })
+        self.insert(new)
     }
 
+    /// Makes an element whose id is in the scratch.
     fn insert(&mut self, new: New<'_>) -> Result<ElementRef, Refusal> {
         let (change, is_edge) = (self.index, new.ends.0 != NO_END);
-        if self.graph.reference_of(new.id).is_some() {
+        let bytes = &mut self.scratch.bytes;
+        if self.graph.reference_of(bytes).is_some() {
+            let id = String::from_utf8_lossy(bytes).into_owned();
             let instead = if is_edge { "ensure_link" } else { "ensure" };
-            return Err(Refusal::Exists { change, id: new.id.to_owned(), instead });
+            return Err(Refusal::Exists { change, id, instead });
         }
         let Some(reference) = self.graph.next_reference(is_edge) else {
             let what = if is_edge { "edges" } else { "nodes" };
             return Err(Refusal::Full { change, what, limit: NUMBER_MAX });
         };
-        let bytes = &mut self.scratch.bytes;
-        bytes.clear();
-        bytes.extend_from_slice(new.id.as_bytes());
+        let id_length = u32::try_from(bytes.len()).expect("an event is smaller");
         bytes.extend_from_slice(new.properties.as_bytes());
         let element = Element {
             data: Arc::from(bytes.as_slice()),
-            id_length: u32::try_from(new.id.len()).expect("an event is smaller"),
+            id_length,
             type_id: self.graph.intern(new.type_name),
             version: 1,
             changed: self.offset,
@@ -203,9 +207,9 @@ impl<'f> Fold<'f> {
         let id_of =
             |node: NodeRef| self.graph.stored(node.into()).expect("the end was just found").id();
         let id = ensured_edge_id(type_name, id_of(ends.0), id_of(ends.1));
-        match self.graph.reference_of(&id) {
+        match self.graph.reference_of(id.as_bytes()) {
             Some(there) => Ok(there),
-            None => self.insert(New { id: &id, type_name, ends, properties }),
+            None => self.create(Some(&id), New { type_name, ends, properties }),
         }
     }
 

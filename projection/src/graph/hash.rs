@@ -1,5 +1,5 @@
-//! A fast hash of bytes for tables inside a graph. It has no seed, so every run has the same tables;
-//! nothing is listed in its order, and nothing that is stored depends on it.
+//! A fast hash of bytes for tables inside a graph. It has no seed, so every run has the same
+//! tables; nothing is listed in its order, and nothing that is stored depends on it.
 
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xd1b5_4a32_d192_ed03;

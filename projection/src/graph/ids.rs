@@ -1,15 +1,18 @@
 //! From an id to its element: a persistent hash table that grows one bucket at a time.
 //!
-//! A bucket is a short sorted list of hashes and elements that is replaced whole. Growing by linear
-//! hashing has no moment at which everything moves, so no event is slower than its neighbors.
+//! A bucket is a short list of hashes and elements, by hash, that is replaced whole. Growing by
+//! linear hashing has no moment at which everything moves, so no event is slower than its
+//! neighbors.
 
 use std::sync::Arc;
 
 use super::element::{EdgeRef, ElementRef, NodeRef};
 use super::pages::Pages;
 
-/// Entries per bucket, on average; one that waits for its split may have some times as many.
-const LOAD: usize = 10;
+/// Entries per bucket, on average; one that waits for its split has about twice as many. So many
+/// that the list of buckets stays in the processor's cache, and so few that a bucket is quickly
+/// replaced.
+const LOAD: usize = 32;
 /// The bit that tells edges from nodes.
 const EDGE: u32 = 1 << 31;
 
@@ -57,21 +60,17 @@ impl Ids {
     }
 
     /// The element with this hash that `is_it` accepts.
-    pub(crate) fn find(
-        &self,
-        hash: u32,
-        mut is_it: impl FnMut(ElementRef) -> bool,
-    ) -> Option<ElementRef> {
+    pub(crate) fn find(&self, hash: u32, is_it: impl Fn(ElementRef) -> bool) -> Option<ElementRef> {
         let bucket = self.buckets.get(self.bucket_of(hash))?;
-        for &entry in bucket.iter() {
-            if (entry >> 32) as u32 == hash {
-                let element = ElementRef::unpacked(entry as u32);
-                if is_it(element) {
-                    return Some(element);
-                }
-            }
-        }
-        None
+        let entries = &bucket[start_of(bucket, hash)..];
+        let equal = entries.iter().take_while(|entry| (**entry >> 32) as u32 == hash);
+        equal.map(|entry| ElementRef::unpacked(*entry as u32)).find(|element| is_it(*element))
+    }
+
+    /// Reads the place where the entry of a hash should be.
+    pub(crate) fn peek(&self, hash: u32) -> u64 {
+        let Some(bucket) = self.buckets.get(self.bucket_of(hash)) else { return 0 };
+        bucket[guess(bucket, hash)]
     }
 
     /// Adds an element, which must be absent.
@@ -82,7 +81,12 @@ impl Ids {
             self.buckets.insert(number, Arc::new([entry]));
         } else {
             let bucket = self.buckets.get_mut(number);
-            *bucket = bucket.iter().copied().chain([entry]).collect();
+            let at = start_of(bucket, hash);
+            let mut entries = Vec::with_capacity(bucket.len() + 1);
+            entries.extend_from_slice(&bucket[..at]);
+            entries.push(entry);
+            entries.extend_from_slice(&bucket[at..]);
+            *bucket = Arc::from(entries);
         }
         self.len += 1;
         if self.len > self.bucket_count as usize * LOAD {
@@ -123,6 +127,24 @@ impl Ids {
             }
         }
     }
+}
+
+/// Where the entry of a hash should be in a bucket, if hashes are spread evenly.
+fn guess(bucket: &[u64], hash: u32) -> usize {
+    ((u64::from(hash) * bucket.len() as u64) >> 32) as usize
+}
+
+/// Where the entries of a hash begin in a bucket, or would. Hashes are spread evenly, so the search
+/// begins where they should be and is over after a step or two.
+fn start_of(bucket: &[u64], hash: u32) -> usize {
+    let mut at = guess(bucket, hash);
+    while at > 0 && (bucket[at - 1] >> 32) as u32 >= hash {
+        at -= 1;
+    }
+    while at < bucket.len() && ((bucket[at] >> 32) as u32) < hash {
+        at += 1;
+    }
+    at
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A persistent vector with holes: pages of slots under a directory, shared until they are written.
 //!
-//! A clone copies one pointer. The first write after it copies one root, one directory and one page;
-//! what was not written stays shared, and no write is ever seen through another clone.
+//! A clone copies one pointer. The first write after it copies one root, one directory and one
+//! page; what was not written stays shared, and no write is ever seen through another clone.
 
 use std::sync::Arc;
 

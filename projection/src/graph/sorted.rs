@@ -1,7 +1,7 @@
 //! A persistent ordered set of small keys: what leaves a node, what has a type, what has a value.
 //!
-//! Up to three keys stand in place; more are a balanced tree of shared pieces, so a hub of a hundred
-//! thousand edges gains or loses one in the time of a few dozen, also right after a clone.
+//! Up to three keys stand in place; more are a balanced tree of shared pieces, so a hub of a
+//! hundred thousand edges gains or loses one in the time of a few dozen, also right after a clone.
 
 use std::slice::Iter;
 use std::sync::Arc;
@@ -245,8 +245,8 @@ fn child_of<K: Copy + Ord>(children: &[Child<K>], key: K) -> usize {
     children.partition_point(|child| child.first <= key).saturating_sub(1)
 }
 
-/// The upper part of what is full; nothing of it when the new place is at the end, since keys mostly
-/// come in order and full pieces are then best. `None` if there is room.
+/// The upper part of what is full; nothing of it when the new place is at the end, since keys
+/// mostly come in order and full pieces are then best. `None` if there is room.
 fn split<T>(items: &mut Vec<T>, at: usize) -> Option<Vec<T>> {
     if items.len() < FULL {
         return None;

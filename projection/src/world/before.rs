@@ -1,7 +1,8 @@
 //! The world before the last event, seen through the graph after it.
 //!
-//! What the event created is left out, what it removed is put back from the delta, what it changed is
-//! read as it was. No copy of the graph is made, and an event that removes nothing allocates nothing.
+//! What the event created is left out, what it removed is put back from the delta, what it changed
+//! is read as it was. No copy of the graph is made, and an event that removes nothing allocates
+//! nothing.
 
 use std::iter::Peekable;
 

@@ -65,7 +65,8 @@ fn numbers_are_added_exactly_and_items_appended() {
     let add = json!([
         {"add": "a", "properties": {"big": 2, "n": 3, "missing": 1.5, "mixed": 1}},
         {"add": "a", "properties": {"mixed": 0.5}},
-        {"append": "a", "properties": {"list": {"x": 1}}}, {"append": "a", "properties": {"list": 2}},
+        {"append": "a", "properties": {"list": {"x": 1}}},
+        {"append": "a", "properties": {"list": 2}},
     ]);
     apply(&mut graph, add).expect("the changes fit");
     let found = ["big", "n", "missing", "mixed", "list"].map(|name| property(&graph, "a", name));

@@ -70,5 +70,7 @@ fn property(graph: &Graph, id: &str, name: &str) -> Value {
 
 /// `{"ensure": id, "type": "T", "properties": …}`
 fn node(id: &str, properties: Value) -> Value {
-    json!({"ensure": id, "type": "T", "properties": properties})
+    let mut node = json!({"ensure": id, "type": "T"});
+    node["properties"] = properties;
+    node
 }

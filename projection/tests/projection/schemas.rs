@@ -23,7 +23,10 @@ fn declare(graph: &mut Graph, payload: Value, changes: Vec<Change>) -> Result<()
 fn positive() -> Value {
     json!({
         "type": "object",
-        "properties": {"n": {"type": "integer", "minimum": 0}, "name": {"type": "string", "pattern": "^[a-z]+$"}},
+        "properties": {
+            "n": {"type": "integer", "minimum": 0},
+            "name": {"type": "string", "pattern": "^[a-z]+$"},
+        },
         "required": ["n"],
     })
 }
