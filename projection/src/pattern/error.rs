@@ -1,4 +1,4 @@
-//! What is wrong with a pattern: where, at which token, what was expected, and what to write instead.
+//! What is wrong with a pattern: where, at which token, what was expected, what to write instead.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What must change for a pattern to wake: so that an event asks only the patterns it can matter to.
+//! What must change for a pattern to wake, so that an event asks only those it can matter to.
 
 use smol_str::SmolStr;
 

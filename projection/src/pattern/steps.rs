@@ -45,7 +45,7 @@ impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the pattern looked at more than {} elements: give it a narrower start, such as a type, \
+            "the pattern looked at more than {} elements: give it a narrower start: a type, \
              a property that few elements share, or a shorter path",
             self.steps
         )

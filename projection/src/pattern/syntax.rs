@@ -1,8 +1,8 @@
 //! A pattern as a tree: what the parser makes, and what everything else reads.
 //!
-//! The tree says what was written, nothing more: names are not resolved here and nothing is planned.
-//! A `Body` is what stands after `MATCH`; clauses that follow it (`RETURN`, `WITH`) will be siblings
-//! of it, and an `EXISTS { … }` holds one of its own.
+//! The tree says what was written, nothing more: no name is resolved here, nothing is planned. A
+//! `Body` is what stands after `MATCH`; clauses that follow it will be siblings of it. An
+//! `EXISTS { … }` holds a body of its own.
 
 use smol_str::SmolStr;
 

@@ -1,6 +1,8 @@
 //! Tests of the pattern language and of matching.
 
 mod agree;
+mod grammar;
+mod logic;
 mod naive;
 mod random;
 mod reading;

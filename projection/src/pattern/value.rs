@@ -167,7 +167,7 @@ impl<'a> Val<'a> {
     }
 }
 
-/// Whether two values are equal; null if a null decides it. Values of different types are not equal.
+/// Whether two values are equal; null if a null decides it. Values of different types are not.
 pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Option<bool> {
     match (a, b) {
         (Val::Null, _) | (_, Val::Null) => None,

@@ -7,7 +7,7 @@ use crate::pattern::syntax::Body;
 
 /// Clauses that would write, each with the change that does the same.
 const WRITING: [(&str, &str); 7] = [
-    ("CREATE", "create(\"Task\", title = \"…\") or link(a, \"OWNS\", b)"),
+    ("CREATE", "create(\"Task\") or link(a, \"OWNS\", b)"),
     ("DELETE", "remove(a)"),
     ("DETACH", "remove(a), which takes the edges along"),
     ("FOREACH", "one change for each element"),
@@ -28,7 +28,7 @@ impl Parser<'_> {
             WRITING.iter().find(|(clause, _)| word.eq_ignore_ascii_case(clause))
         {
             let error = self.error(format!("{clause} writes, and a pattern only reads"));
-            let fix = format!("let a behavior emit an event that carries the change: {instead}");
+            let fix = format!("let a behavior emit an event with the change: {instead}");
             return Err(error.fix(fix));
         }
         if word.eq_ignore_ascii_case("CALL") {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         if body.condition.is_some() {
             let words =
                 ["AND", "OR", "XOR", "IN", "IS NULL", "STARTS WITH", "ENDS WITH", "CONTAINS"];
-            let error = self.expected("an operator such as `=`, `AND`, `IN`, or the end");
+            let error = self.expected("an operator such as `AND`, or the end");
             return error.did_you_mean(words);
         }
         let error = self.expected("an edge, `,`, `WHERE` or the end");

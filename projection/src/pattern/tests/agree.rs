@@ -131,7 +131,7 @@ fn check_rows(pattern: &Pattern, graph: &Graph, env: &Env<'_>, before: &Plain, a
     }
     let variables = pattern.variables();
     let named = |place: &usize| variables[*place].name.is_some();
-    let Some(place) = (0..variables.len()).filter(named).next_back() else { return };
+    let Some(place) = (0..variables.len()).rfind(named) else { return };
     let name = variables[place].name.as_deref().unwrap();
     let Some((_, bound)) = after.first() else { return };
     let Bound::Element(id) = &bound[place] else { return };
