@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_pattern_must_be_one_and_lead_to_its_matches() {
         check(json!({"match": "(a:A)-[:T]->(b:B)"}), "fine");
-        check(json!({"match": "(a:A"}), "b.match: pattern, line 1, column 6");
+        check(json!({"match": "(a:A"}), "b.match: pattern, line 1, column 5");
         check(json!({"match": "(a:A), (b:B)"}), "b.match: a change of");
         check(json!({"match": "(a:A {id: event.x})"}), "b.match: `event` is bound only with `on`");
         check(json!({"on": "k", "match": "(a:A)", "each": true}), "fine");
