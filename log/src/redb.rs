@@ -22,6 +22,7 @@ mod writer;
 use std::io;
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -177,8 +178,10 @@ impl Log for RedbLog {
 
     fn submit(&self, append: Append) -> Pending<Result<Appended, AppendError>> {
         append.check_place();
-        // Packing takes longer than all the rest, so it is done here, not in the writer.
-        let packed = crate::tables::pack(append.batch.parts().0, Compression::WherePays);
+        // Packing takes longer than the rest of the writer's work. Whoever has the time does it.
+        let busy = self.shared.waiting.fetch_add(1, Ordering::Relaxed) > 0;
+        let pack = || crate::tables::pack(append.batch.parts().0, Compression::WherePays);
+        let packed = busy.then(pack);
         self.hand_over(|answer| Request::Append { append, packed, answer })
     }
 

@@ -156,8 +156,8 @@ pub(crate) fn claim(tables: &mut dyn WriteTables, id: BranchId) -> Result<Epoch,
     Ok(epoch)
 }
 
-/// Lands a batch, whose id is `name`, at exactly its place, or says why not. `packed` may hold its records, as `pack`
-/// makes them, where the caller had the time to do that before.
+/// Lands a batch, whose id is `name`, at exactly its place, or says why not. `packed` may hold its
+/// records, as `pack` makes them.
 pub(crate) fn land(
     tables: &mut dyn WriteTables,
     append: &Append,

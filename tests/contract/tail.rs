@@ -14,7 +14,7 @@ type Item = Result<Event, LogError>;
 fn run(test: impl Future<Output = ()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_time().build().expect("a runtime starts");
-    let limit = std::time::Duration::from_secs(60);
+    let limit = std::time::Duration::from_secs(600);
     runtime.block_on(async { tokio::time::timeout(limit, test).await.expect("the test ends") });
 }
 

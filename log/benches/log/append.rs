@@ -28,13 +28,13 @@ pub(crate) fn print(pool: &Pool, size: u64) {
     );
     println!("|---|---|---|---|---|---|");
     for (events, batches) in BATCHES {
-        let rates = best(peers.map(|peer| move || one(peer, pool, events, batches)));
+        let rates = best(&peers.map(|peer| move || one(peer, pool, events, batches)));
         row(&format!("batches of {events}, one appender, waiting"), rates);
-        let [ahead] = best([|| ahead(&starling, pool, events, batches)]);
+        let [ahead] = best(&[|| ahead(&starling, pool, events, batches)]);
         let rates = [ahead, rates[1], rates[2], rates[3]];
         row(&format!("batches of {events}, one appender, 64 ahead"), rates);
         let each = (batches / 8).max(4);
-        let rates = best(peers.map(|peer| move || sixteen(peer, pool, events, each)));
+        let rates = best(&peers.map(|peer| move || sixteen(peer, pool, events, each)));
         row(&format!("batches of {events}, 16 appenders, waiting"), rates);
     }
 }
@@ -57,10 +57,10 @@ fn row(name: &str, rates: [Rate; 4]) {
 /// The machine is shared and its disk has moods, so all take turns, and the best of three counts.
 /// The processor's clock is coarse, so its time is that of all three. Each measure gives how many
 /// events it appended.
-fn best<const N: usize>(measures: [impl Fn() -> u64; N]) -> [Rate; N] {
+fn best<const N: usize>(measures: &[impl Fn() -> u64; N]) -> [Rate; N] {
     let mut rates = [Rate::default(); N];
     for _ in 0..3 {
-        for (rate, measure) in rates.iter_mut().zip(&measures) {
+        for (rate, measure) in rates.iter_mut().zip(measures) {
             let (start, on_processor) = (Instant::now(), process_time());
             let events = measure() as f64;
             rate.per_second = rate.per_second.max(events / start.elapsed().as_secs_f64());

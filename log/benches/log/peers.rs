@@ -18,7 +18,7 @@ pub(crate) trait Peer: Sync {
     fn append(&self, appender: usize, drafts: &[Draft]);
 
     /// Appends batch after batch, where it can without waiting for each.
-    fn append_all<'a>(&self, appender: usize, batches: &mut dyn Iterator<Item = &'a [Draft]>) {
+    fn append_all(&self, appender: usize, batches: &mut dyn Iterator<Item = &[Draft]>) {
         batches.for_each(|batch| self.append(appender, batch));
     }
 }
@@ -64,7 +64,7 @@ impl Peer for Starling {
         landed(self.submit(appender, drafts));
     }
 
-    fn append_all<'a>(&self, appender: usize, batches: &mut dyn Iterator<Item = &'a [Draft]>) {
+    fn append_all(&self, appender: usize, batches: &mut dyn Iterator<Item = &[Draft]>) {
         let mut on_the_way = VecDeque::new();
         for batch in batches {
             on_the_way.push_back(self.submit(appender, batch));

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
 
 use ::redb::{Database, ReadTransaction, ReadableDatabase};
@@ -25,6 +26,8 @@ const FREE_MIN: u64 = 1 << 20;
 pub(super) struct Shared {
     pub(super) id: LogId,
     pub(super) heads: Heads,
+    /// How many appends wait for the writer, about: it only decides who packs their records.
+    pub(super) waiting: AtomicUsize,
     place: Option<Place>,
     /// Gone once the log has stopped.
     database: RwLock<Option<Database>>,
@@ -54,6 +57,7 @@ impl Shared {
         Shared {
             id,
             heads: Heads::default(),
+            waiting: AtomicUsize::new(0),
             place,
             database: RwLock::new(Some(database)),
             state: RwLock::new(state),

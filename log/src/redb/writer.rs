@@ -7,6 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) type Answer<T> = SyncSender<Result<T, LogError>>;
 
 /// What the writer is asked for.
 pub(super) enum Request {
-    Append { append: Append, packed: Vec<Packed>, answer: AppendAnswer },
+    Append { append: Append, packed: Option<Vec<Packed>>, answer: AppendAnswer },
     Offer { branch: BranchId, offer: Offer, answer: AppendAnswer },
     Create { name: BranchName, answer: Answer<Branch> },
     Fork { parent: BranchId, cut: Head, name: BranchName, serving: String, answer: Answer<Branch> },
@@ -140,6 +141,9 @@ fn land(shared: &Shared, group: &[Request], landings: &mut Vec<Landing>) -> Resu
         let mut tables = tables.map_err(|error| error.to_string())?;
         for request in group {
             landings.push(request.land(&mut tables));
+            if matches!(request, Request::Append { .. }) {
+                shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            }
         }
         if let Some(what) = tables.failure() {
             return Err(what);
@@ -171,7 +175,7 @@ impl Request {
         match self {
             Request::Append { append, packed, .. } => {
                 let batch = append.batch.id(append.branch, append.expected);
-                Landing::Appended(batch, tables::land(tables, append, batch, Some(packed)))
+                Landing::Appended(batch, tables::land(tables, append, batch, packed.as_deref()))
             }
             Request::Offer { branch, offer, .. } => {
                 let mut batch = BatchId::ZERO;

@@ -48,11 +48,24 @@ pub(crate) fn read_str<'a>(rest: &mut &'a [u8]) -> Result<&'a str, &'static str>
 pub(crate) fn check_str<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], &'static str> {
     let bytes = read_section(rest)?;
     // Nearly every text is ASCII, which is checked many times faster.
-    if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
+    if is_ascii(bytes) || std::str::from_utf8(bytes).is_ok() {
         Ok(bytes)
     } else {
         Err("a text that is not UTF-8")
     }
+}
+
+/// As `[u8]::is_ascii`, but for texts of a few words, which most are.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return bytes.iter().fold(0, |all, byte| all | byte) < 0x80;
+    };
+    let (words, _) = bytes.as_chunks::<8>();
+    let all =
+        words.iter().fold(u64::from_le_bytes(*last), |all, word| all | u64::from_le_bytes(*word));
+    all & HIGH == 0
 }
 
 /// Reads a length and that many bytes.
@@ -124,11 +137,20 @@ fn check_entries(mut entries: &[u8], depth: usize) -> Result<(), &'static str> {
     let mut last: Option<&[u8]> = None;
     while !entries.is_empty() {
         let key = check_str(&mut entries)?;
-        if last.is_some_and(|last| last >= key) {
+        if last.is_some_and(|last| !precedes(last, key)) {
             return Err("keys out of order");
         }
         last = Some(key);
         check_value(&mut entries, depth)?;
     }
     Ok(())
+}
+
+/// Whether `last < key`, which the first byte most often tells.
+#[inline]
+fn precedes(last: &[u8], key: &[u8]) -> bool {
+    match (last.first(), key.first()) {
+        (Some(last), Some(key)) if last != key => last < key,
+        _ => last < key,
+    }
 }
