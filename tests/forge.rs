@@ -63,9 +63,21 @@ fn a_script_that_writes_an_outcome_fails_whole() {
 
 #[test]
 fn a_script_that_gives_a_grant_or_loads_a_behavior_fails_whole() {
-    check("emit(\"grant.given\", {\"effects\": [\"*\"]})", 7, "`grant.given` is written by the runtime");
-    check("emit(\"behavior.loaded\", {\"name\": \"x\"})", 7, "`behavior.loaded` is written by the runtime");
-    check("emit(\"flock.changed\", {\"budget\": {}})", 7, "`flock.changed` is written by the runtime");
+    check(
+        "emit(\"grant.given\", {\"effects\": [\"*\"]})",
+        7,
+        "`grant.given` is written by the runtime",
+    );
+    check(
+        "emit(\"behavior.loaded\", {\"name\": \"x\"})",
+        7,
+        "`behavior.loaded` is written by the runtime",
+    );
+    check(
+        "emit(\"flock.changed\", {\"budget\": {}})",
+        7,
+        "`flock.changed` is written by the runtime",
+    );
     check("emit(\"thing.done\", {}, ensure(\"_Grant\", id = \"g\"))", 7, "`_Grant` are written by");
 }
 

@@ -129,7 +129,9 @@ fn change_of(change: &Value) -> Change {
             type_name: text(at(2)),
             properties: map(at(3)),
         },
-        "ensure" => Change::Ensure { id: text(at(1)), type_name: text(at(2)), properties: map(at(3)) },
+        "ensure" => {
+            Change::Ensure { id: text(at(1)), type_name: text(at(2)), properties: map(at(3)) }
+        }
         "link" => Change::Link {
             id: None,
             type_name: text(at(1)),
@@ -242,7 +244,9 @@ impl Run {
         if self.engine.in_round() {
             return false;
         }
-        let Some(place) = self.waiting.iter().position(|fed| fed.need <= most) else { return false };
+        let Some(place) = self.waiting.iter().position(|fed| fed.need <= most) else {
+            return false;
+        };
         let event = self.waiting.remove(place).event;
         let draft = self.draft(&event);
         match self.engine.outside(draft) {
@@ -264,7 +268,8 @@ impl Run {
             self.engine.learn(code);
             draft.payload = payload;
         }
-        draft.changes = event["changes"].as_array().expect("a list").iter().map(change_of).collect();
+        draft.changes =
+            event["changes"].as_array().expect("a list").iter().map(change_of).collect();
         draft.key = event["key"].as_str().map(Into::into);
         draft.time = Time::from_ms(event["time"].as_i64().expect("a number")).expect("a time");
         draft
@@ -297,7 +302,8 @@ pub(crate) fn start(case: &Value, library: &mut Library) -> Start {
     for event in case["start"].as_array().expect("a list") {
         let mut draft = Draft::new(log::EventId::ZERO, text(&event["kind"]), "outside");
         draft.payload = map(&event["payload"]);
-        draft.changes = event["changes"].as_array().expect("a list").iter().map(change_of).collect();
+        draft.changes =
+            event["changes"].as_array().expect("a list").iter().map(change_of).collect();
         start.events.push(draft);
     }
     start
@@ -382,8 +388,7 @@ fn check(case: &Value, wave: usize, threads: usize) {
     let mut library = Library::new();
     let start = start(case, &mut library);
     let branch = start_branch(&log, &BranchName::main(), &start, "test").expect("it starts");
-    let mut engine =
-        Engine::open(Arc::clone(&log), branch.id, library, "test").expect("it opens");
+    let mut engine = Engine::open(Arc::clone(&log), branch.id, library, "test").expect("it opens");
     engine.set_wave(wave);
     engine.set_threads(threads);
     let mut run = Run { engine, waiting: script(case), traceless: Vec::new() };
@@ -392,7 +397,11 @@ fn check(case: &Value, wave: usize, threads: usize) {
     let ours: Vec<Value> = ours.map(|event| line(&event.expect("it is whole"))).collect();
     let theirs = case["events"].as_array().expect("a list");
     for (ours, theirs) in ours.iter().zip(theirs) {
-        assert_eq!(ours, theirs, "seed {}, {}: ours, then the model's", case["seed"], case["schedule"]);
+        assert_eq!(
+            ours, theirs,
+            "seed {}, {}: ours, then the model's",
+            case["seed"], case["schedule"]
+        );
     }
     assert_eq!(ours.len(), theirs.len(), "seed {}: as many events", case["seed"]);
 }

@@ -36,7 +36,8 @@ fn resume(
         events(&**log, branch).iter().map(|event| event.id().to_string()).collect();
     let mut waiting = oracle::script(case);
     // An event that was refused is not sent again, unless what came before it is lost as well.
-    let refused = |id: &Value| traceless.iter().any(|(known, at)| known == id && *at <= engine.head());
+    let refused =
+        |id: &Value| traceless.iter().any(|(known, at)| known == id && *at <= engine.head());
     waiting.retain(|fed| {
         let id = &fed.event["id"];
         !landed.iter().any(|landed| id == landed.as_str()) && !refused(id)
@@ -51,7 +52,11 @@ pub(crate) struct Whole {
     pub(crate) traceless: Vec<(Value, Head)>,
 }
 
-pub(crate) fn uninterrupted(case: &Value, wave: usize, threads: usize) -> (Arc<dyn Log>, BranchId, Whole) {
+pub(crate) fn uninterrupted(
+    case: &Value,
+    wave: usize,
+    threads: usize,
+) -> (Arc<dyn Log>, BranchId, Whole) {
     let log = memory();
     let branch = begin(&log, case);
     let mut run = resume(&log, branch, case, &[], &oracle::library(case));
@@ -171,12 +176,13 @@ fn start_count(case: &Value) -> usize {
 #[test]
 fn quiet_firings_before_an_outside_event_are_not_fired_again_after_a_crash() {
     let asked = |name: &str| json!({"name": name, "on": "thing.asked"});
-    let flock = Small::new("fifo", &json!({}))
-        .with(&asked("a_quiet"), |_, _| Ok(()))
-        .with(&asked("b_speaks"), |firing, out| {
+    let flock = Small::new("fifo", &json!({})).with(&asked("a_quiet"), |_, _| Ok(())).with(
+        &asked("b_speaks"),
+        |firing, out| {
             out.emit("thing.answered", json!({"draw": firing.rand.below(1000)}));
             Ok(())
-        });
+        },
+    );
     let run = |crash: bool| {
         let mut running = flock.start();
         running.say("one", "thing.asked", json!({}), &json!([]));
@@ -185,7 +191,11 @@ fn quiet_firings_before_an_outside_event_are_not_fired_again_after_a_crash() {
         running.engine.commit().unwrap();
         if crash {
             running = running.crash();
-            assert_eq!(running.engine.taken(), 1, "the quiet firing is counted by the second event");
+            assert_eq!(
+                running.engine.taken(),
+                1,
+                "the quiet firing is counted by the second event"
+            );
             assert_eq!(running.engine.waiting(), 3);
         }
         running.rest();

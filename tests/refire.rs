@@ -68,6 +68,9 @@ fn a_behavior_that_is_not_deterministic_is_named_with_its_offset() {
     let found: Vec<_> = refired.divergences.iter().map(|found| found.offset).collect();
     assert_eq!((refired.firings, &found), (6, &offsets), "all calls count on, those of refire too");
     let told = refired.divergences[0].to_string();
-    assert!(told.starts_with(&format!("@{}: `planted` does something else now", offsets[0])), "{told}");
+    assert!(
+        told.starts_with(&format!("@{}: `planted` does something else now", offsets[0])),
+        "{told}"
+    );
     assert!(told.contains("\"call\":2") && told.contains("\"call\":3"), "both are shown: {told}");
 }

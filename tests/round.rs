@@ -3,7 +3,7 @@
 use log::Event;
 use serde_json::{Value, json};
 
-use crate::support::flock::{Running, Small};
+use crate::support::flock::{Running, Small, said};
 
 /// So many nodes of type `Ant`, and one `Pot`.
 fn ants(count: usize) -> Value {
@@ -27,7 +27,8 @@ fn run(flock: &Small) -> Running {
 
 #[test]
 fn a_hundred_and_twenty_eight_deposits_of_one_round_add_up() {
-    let metadata = json!({"name": "deposit", "match": "(ant:Ant)", "reads": {"pots": "(pots:Pot)"}});
+    let metadata =
+        json!({"name": "deposit", "match": "(ant:Ant)", "reads": {"pots": "(pots:Pot)"}});
     let flock = Small::new("rounds", &json!({}))
         .with(&metadata, |firing, out| {
             let behaviors::Binding::Element(pot) = &firing.read("pots")?.bindings[0] else {
@@ -48,7 +49,8 @@ fn a_hundred_and_twenty_eight_deposits_of_one_round_add_up() {
 
 #[test]
 fn a_hundred_and_twenty_eight_ants_of_one_tick_draw_different_numbers() {
-    let metadata = json!({"name": "draw", "on": "clock.ticked", "match": "(ant:Ant)", "each": true});
+    let metadata =
+        json!({"name": "draw", "on": "clock.ticked", "match": "(ant:Ant)", "each": true});
     let flock = Small::new("rounds", &json!({}))
         .with(&metadata, |firing, out| {
             out.emit("ant.drew", json!({"number": firing.rand.below(1 << 48)}));
@@ -63,6 +65,42 @@ fn a_hundred_and_twenty_eight_ants_of_one_tick_draw_different_numbers() {
     assert_eq!(drawn.len(), 128);
     let different: std::collections::BTreeSet<&u64> = drawn.iter().collect();
     assert_eq!(different.len(), 128);
+}
+
+/// A refused or repeated event used to end the round it came into, and no event told of that.
+#[test]
+fn an_outside_event_that_leaves_no_trace_leaves_the_round_as_it_is() {
+    let metadata =
+        json!({"name": "deposit", "match": "(ant:Ant)", "reads": {"pots": "(pots:Pot)"}});
+    let flock = Small::new("rounds", &json!({}))
+        .with(&metadata, |firing, out| {
+            let pot = firing.read("pots")?.elements().next();
+            let sum = pot.and_then(|pot| pot.integer("sum"));
+            out.emit("pot.filled", json!({"saw": sum})).add("pot", json!({"sum": 1}));
+            Ok(())
+        })
+        .begins("ants.came", &ants(20));
+    let run = |disturbed: bool| {
+        let mut running = flock.start();
+        let mut once = said("once", "note.added", json!({}), &json!([]));
+        once.key = Some("once".into());
+        running.engine.outside(once.clone()).unwrap();
+        for _ in 0..5 {
+            running.engine.step().unwrap();
+        }
+        assert!(running.engine.in_round());
+        if disturbed {
+            let nobody = json!([{"set": "nobody", "properties": {"x": 1}}]);
+            let refused = said("refused", "note.added", json!({}), &nobody);
+            running.engine.outside(refused).expect_err("there is nobody");
+            assert!(running.engine.outside(once).unwrap().repeated);
+            running.engine.commit().unwrap();
+            running = running.crash();
+        }
+        running.rest();
+        running.events()
+    };
+    assert_eq!(run(true), run(false));
 }
 
 /// Two writers, called as said, and forty who look on so that the round is worth several threads.

@@ -94,7 +94,8 @@ fn two_restores_of_one_offset_share_nothing_that_can_be_changed() {
         assert_eq!((twin.state_hash(), twin.encode()), before);
         // The other one goes another way: everything in it is written or removed.
         let mut changes = Vec::new();
-        for element in right.find_prefix("", usize::MAX).into_iter().filter(|e| e.ends().is_none()) {
+        for element in right.find_prefix("", usize::MAX).into_iter().filter(|e| e.ends().is_none())
+        {
             let change = match changes.len() % 2 {
                 0 => json!({"set": element.id(), "properties": {"p": "other"}}),
                 _ => json!({"remove": element.id()}),

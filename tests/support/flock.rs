@@ -38,7 +38,8 @@ pub(crate) fn said(name: &str, kind: &str, payload: Value, change: &Value) -> Dr
 impl Small {
     /// Without behaviors and start events.
     pub(crate) fn new(schedule: &str, budget: &Value) -> Small {
-        let flock = object(json!({"name": "small", "seed": 7, "schedule": schedule, "budget": budget}));
+        let flock =
+            object(json!({"name": "small", "seed": 7, "schedule": schedule, "budget": budget}));
         let start = Start { flock, seed: 7, ..Start::default() };
         Small { start, library: Library::new() }
     }
@@ -169,7 +170,8 @@ pub(crate) fn scripts(settings: &str, files: &[(&str, &str)]) -> TempDir {
 pub(crate) fn start_folder(folder: &Path, overrides: &Overrides) -> Running {
     let flock = Flock::read(folder, overrides).expect("the flock is valid");
     let log = memory();
-    let branch: Branch = runtime::start(&log, &BranchName::main(), &flock, "test").expect("it starts");
+    let branch: Branch =
+        runtime::start(&log, &BranchName::main(), &flock, "test").expect("it starts");
     let library = flock.library(&log);
     Running::open(log, branch.id, library)
 }
