@@ -23,7 +23,7 @@ const KILLS_A_STORE: u64 = 8;
 
 /// Event `n` of every store.
 fn event(n: u64) -> Draft {
-    let text = Random::new(n).text(if n % 31 == 0 { 5000 } else { n % 90 });
+    let text = Random::new(n).text(if n.is_multiple_of(31) { 5000 } else { n % 90 });
     let mut draft = draft(n, &json!({"n": n, "text": text}));
     draft.key = Some(format!("key {n}").into());
     draft

@@ -17,14 +17,14 @@ mod power;
 mod space;
 mod tamper;
 
+mod bounds;
+mod examples;
+mod forge;
 mod oracle;
 mod recover;
+mod refire;
 mod round;
 mod world;
-mod refire;
-mod bounds;
-mod forge;
-mod examples;
 
 mod support;
 mod tidy;

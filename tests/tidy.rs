@@ -128,7 +128,10 @@ fn every_function_fits_a_screen() {
                     || code.starts_with("const fn")
                     || code.starts_with("async fn"));
             // Starlark wants all functions of a namespace inside one.
-            let lists = text.lines().nth(at.saturating_sub(1)).is_some_and(|l| l.contains("starlark_module"));
+            let lists = text
+                .lines()
+                .nth(at.saturating_sub(1))
+                .is_some_and(|l| l.contains("starlark_module"));
             if begins && open.is_none() && !code.ends_with(';') && !lists {
                 open = Some((at, indent));
             }

@@ -54,7 +54,10 @@ mod tests {
         check(json!({"match": "(a:A)-[:T]->(b:B)"}), "fine");
         check(json!({"match": "(a:A"}), "b.match: pattern, line 1, column 5");
         check(json!({"match": "(a:A), (b:B)"}), "b.match: a change of");
-        check(json!({"match": "(a:A {id: event.x})"}), "b.match: `event` is bound only with `on`");
+        check(
+            json!({"match": "(a:A {id: event.payload.x})"}),
+            "b.match: `event` is bound only with `on`",
+        );
         check(json!({"on": "k", "match": "(a:A)", "each": true}), "fine");
         check(json!({"on": "k", "match": "(a:A {id: event.payload.a})"}), "fine");
         check(json!({"on": "k", "match": "(a:A)"}), "b.match: the event does not lead to");

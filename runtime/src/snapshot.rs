@@ -69,8 +69,10 @@ impl Snapshots {
         let mut graph = self.nearest(log, branch, cut, read_graph)?.unwrap_or_default();
         for event in read(log, branch, graph.head().next()..cut.next())? {
             let event = event?;
-            let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal };
-            graph.apply(&event).map_err(refused)?;
+            graph.apply(&event).map_err(|refusal| FoldError::Refused {
+                offset: event.offset(),
+                refusal: Box::new(refusal),
+            })?;
         }
         Ok(graph)
     }
@@ -125,7 +127,7 @@ impl Snapshots {
                 Ok(Some(state)) => return Ok(Some(state)),
                 Ok(None) => tracing::warn!(path = %path.display(), "a snapshot of another history"),
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "a snapshot was passed over")
+                    tracing::warn!(path = %path.display(), %error, "a snapshot was passed over");
                 }
             }
         }

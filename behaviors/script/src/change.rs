@@ -104,7 +104,7 @@ pub(crate) fn resolved(drafts: &[Draft], index: usize) -> anyhow::Result<Change>
             (*from, *to) = (next()?, next()?);
         }
         Change::Write { id, .. } | Change::Unset { id, .. } | Change::Remove { id } => {
-            *id = next()?
+            *id = next()?;
         }
     }
     Ok(change)

@@ -38,6 +38,11 @@ struct Writer<'a> {
     out: Rewritten,
 }
 
+/// An expression, its conversion such as `!r`, and where it ends.
+type Filled = (Hole, (usize, usize), usize);
+/// Where something is wrong, and what.
+type Misplaced = (usize, String);
+
 /// A `{…}` of an f-string: where its expression is, and how its value is shown.
 struct Hole {
     start: usize,
@@ -102,7 +107,7 @@ impl Writer<'_> {
                 b'{' => {
                     let (hole, conversion, after) = self.hole(at, end)?;
                     self.copy(copied, at + 1);
-                    self.put(&self.source[conversion.0..conversion.1].to_owned());
+                    self.put(&self.source[conversion.0..conversion.1]);
                     holes.push(hole);
                     (copied, at) = (after - 1, after);
                 }
@@ -123,11 +128,7 @@ impl Writer<'_> {
     }
 
     /// Reads a `{…}` that begins at `open`: its expression, its `!r` if it has one, its end.
-    fn hole(
-        &self,
-        open: usize,
-        end: usize,
-    ) -> Result<(Hole, (usize, usize), usize), (usize, String)> {
+    fn hole(&self, open: usize, end: usize) -> Result<Filled, Misplaced> {
         let bytes = self.source.as_bytes();
         let (mut at, mut depth) = (open + 1, 0usize);
         while at < end {
@@ -169,7 +170,7 @@ impl Writer<'_> {
         hole: Hole,
         conversion: (usize, usize),
         after: usize,
-    ) -> Result<(Hole, (usize, usize), usize), (usize, String)> {
+    ) -> Result<Filled, Misplaced> {
         if self.source[hole.start..hole.end].trim().is_empty() {
             return Err((hole.start - 1, "an empty {} in an f-string".to_owned()));
         }

@@ -103,13 +103,16 @@ pub(crate) fn load(
     Ok(loaded)
 }
 
+/// What a script defines, and each behavior that it declares with its place.
+type Ran = (FrozenModule, Vec<(Metadata, Option<FileSpan>)>);
+
 /// Runs a script once and freezes what it defines.
 fn run(
     ast: AstModule,
     source: &Source,
     globals: &Globals,
     limits: Limits,
-) -> Result<(FrozenModule, Vec<(Metadata, Option<FileSpan>)>), ReactError> {
+) -> Result<Ran, ReactError> {
     let loading = Loading { declared: RefCell::new(Vec::new()) };
     let module = Module::with_temp_heap(|module| {
         {

@@ -14,7 +14,7 @@ pub enum FoldError {
     )]
     NothingDue { offset: Offset, taken: u64 },
     #[error("@{offset}: {refusal}")]
-    Refused { offset: Offset, refusal: projection::Refusal },
+    Refused { offset: Offset, refusal: Box<projection::Refusal> },
     #[error("a snapshot cannot be read: {what}; delete it, the log holds everything")]
     Snapshot { what: String },
     #[error(transparent)]

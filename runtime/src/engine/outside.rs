@@ -142,7 +142,7 @@ impl Engine {
     fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
         let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
         let mut landed = Vec::with_capacity(drafts.len());
-        let result = drafts.into_iter().try_for_each(|draft| {
+        let result: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
             landed.push(self.stage_outside(draft, &mut staged)?);
             Ok(())
         });

@@ -67,7 +67,10 @@ impl State {
                 return Err(FoldError::NothingDue { offset, taken });
             }
         }
-        let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal };
+        let refused = |refusal: projection::Refusal| FoldError::Refused {
+            offset: event.offset(),
+            refusal: Box::new(refusal),
+        };
         let outside = event.author().is_none();
         if outside {
             self.end_round();

@@ -147,7 +147,7 @@ fn refuse_unknown(table: &toml::Table) -> Result<(), String> {
             return Err(format!("[{name}] comes with effects, in a later version; leave it out"));
         }
         if !TABLES.contains(&name) {
-            let hint = did_you_mean(name, TABLES.into_iter());
+            let hint = did_you_mean(name, TABLES);
             return Err(format!("there is no [{name}]{hint}; there are {}", TABLES.join(", ")));
         }
     }
@@ -159,7 +159,7 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
     let folder_name = folder_name.file_name().map(|name| name.to_string_lossy().into_owned());
     let schedule = file.run.schedule.as_deref().unwrap_or("fifo");
     let named = Schedule::from_name(schedule).ok_or_else(|| {
-        let hint = did_you_mean(schedule, ["fifo", "rounds", "random"].into_iter());
+        let hint = did_you_mean(schedule, ["fifo", "rounds", "random"]);
         format!("run.schedule: `{schedule}` is none of fifo, rounds, random{hint}")
     })?;
     let mut settings = json_table(&file.settings, "settings")?;
