@@ -1,8 +1,8 @@
 //! The format: a store of format 1 opens for ever, and is written the same for ever.
 //!
-//! `tests/golden/format-1.log` is a store, and `format-1.json` what is in it, with the bytes of each
-//! record. `STARLING_GOLDEN=write cargo test -p starling-tests format` makes both anew; that is only
-//! right before a format was released, or for a new one.
+//! `tests/golden/format-1.log` is a store, and `format-1.json` what is in it, with the bytes of
+//! each record. `STARLING_GOLDEN=write cargo test -p starling-tests format` makes both anew; that
+//! is only right before a format was released, or for a new one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! How fast the log is, beside plain redb rows and SQLite on the same disk in the same run.
 //!
 //! `cargo bench -p starling-log` prints the tables for logs of 1,000 to 1,000,000 events, and
-//! `cargo bench -p starling-log -- 10000` that for 10,000 alone. All appends are durable. The disk's
-//! own speed is printed first, because most of an append is waiting for it.
+//! `cargo bench -p starling-log -- 10000` that for 10,000 alone. All appends are durable. The
+//! disk's own speed is printed first, because most of an append is waiting for it. Where a figure
+//! is given by processor time, too, that is the one that other programs disturb least.
 
 #[path = "log/append.rs"]
 mod append;

@@ -380,7 +380,8 @@ pub(crate) fn digest(record: &[u8], layout: &Layout) -> Hash {
     ]))
 }
 
-/// The hash of parts that follow one another. Most are short, and hashing them in one piece is faster.
+/// The hash of parts that follow one another. Most are short, and hashing them in one piece is
+/// faster.
 fn hash_parts(parts: [&[u8]; 4]) -> [u8; 32] {
     let mut short = [0; 512];
     let mut end = 0;

@@ -86,14 +86,14 @@ pub enum LogError {
     )]
     RolledBack { path: PathBuf, anchor: PathBuf, anchored: u64, found: u64 },
     #[error(
-        "{path} is not the store that {anchor} remembers; put the right file back, or delete {anchor} \
-         to use this one",
+        "{path} is not the store that {anchor} remembers; put the right file back, or delete \
+         {anchor} to use this one",
         path = path.display(), anchor = anchor.display()
     )]
     Replaced { path: PathBuf, anchor: PathBuf },
     #[error(
-        "{path} is gone, but {anchor} remembers it at commit {anchored}; put the file back, or delete \
-         {anchor} to start anew",
+        "{path} is gone, but {anchor} remembers it at commit {anchored}; put the file back, or \
+         delete {anchor} to start anew",
         path = path.display(), anchor = anchor.display()
     )]
     Lost { path: PathBuf, anchor: PathBuf, anchored: u64 },

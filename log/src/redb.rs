@@ -54,8 +54,8 @@ pub struct RedbLog {
 }
 
 impl RedbLog {
-    /// Makes a store at `path`, where there is none, and opens it. The caller mints `id` at the edge,
-    /// so that nothing here is random.
+    /// Makes a store at `path`, where there is none, and opens it. The caller mints `id` at the
+    /// edge, so that nothing here is random.
     ///
     /// # Errors
     /// `Exists`; `Lost`, where an anchor remembers a store that is gone; or the folder cannot be

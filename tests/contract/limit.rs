@@ -1,4 +1,5 @@
-//! Limits: what comes close to one round-trips, what breaks one is refused before anything is written.
+//! Limits: what comes close to one round-trips, what breaks one is refused before anything is
+//! written.
 
 use log::{Batch, Draft, EVENT_MAX, EventError, Log, Offset, parse_object, read_one};
 use serde_json::{Value, json};

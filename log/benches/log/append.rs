@@ -1,5 +1,5 @@
-//! Durable appends at the end of a log of some size: batches of 1 to 10,000 events, one appender and
-//! sixteen.
+//! Durable appends at the end of a log of some size: batches of 1 to 10,000 events, one appender
+//! and sixteen.
 
 use std::time::Instant;
 
@@ -23,8 +23,8 @@ pub(crate) fn print(pool: &Pool, size: u64) {
     peers.iter().for_each(|peer| fill(*peer, pool, size));
 
     println!(
-        "| durable append, events/s (µs of processor time each) | log | redb rows | rows, two phases \
-         | SQLite | log / rows, two phases |"
+        "| durable append, events/s (µs of processor time each) | log | redb rows \
+         | rows, two phases | SQLite | log / rows, two phases |"
     );
     println!("|---|---|---|---|---|---|");
     for (events, batches) in BATCHES {

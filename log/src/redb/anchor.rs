@@ -1,7 +1,7 @@
 //! The anchor: what a store looked like a moment ago, in a file beside it.
 //!
-//! A store file that was replaced by an older copy of itself is a perfect store. Only something that
-//! is not in it can tell: its anchor remembers the commit counter and the head and link of every
+//! A store file that was replaced by an older copy of itself is a perfect store. Only something
+//! that is not in it can tell: its anchor remembers the commit counter and the head and link of every
 //! branch. It is written when the store is opened and closed, and about once a second while events
 //! are written, so the loss of up to about the last second's commits goes unnoticed.
 

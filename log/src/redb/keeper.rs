@@ -1,4 +1,5 @@
-//! The keeper of the anchor: a thread that writes it anew about once a second while commits are made.
+//! The keeper of the anchor: a thread that writes it anew about once a second while there are
+//! commits.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
