@@ -18,6 +18,13 @@ mod space;
 mod crowd;
 
 mod oracle;
+mod recover;
+mod round;
+mod world;
+mod refire;
+mod bounds;
+mod forge;
+mod examples;
 
 mod support;
 mod tidy;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use behaviors::{Behavior, Binding, Firing, Loaded, Metadata, Proposal, Proposals, ReactError};
-use log::{BranchName, Change, Draft, Event, Log, LogId, MemoryLog, Time, WriteOp};
+use log::{BranchName, Change, Draft, Event, Head, Log, LogId, MemoryLog, Time, WriteOp};
 use runtime::{Engine, EngineError, Library, Start, Step, start_branch};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
@@ -129,7 +129,9 @@ fn change_of(change: &Value) -> Change {
             type_name: text(at(2)),
             properties: map(at(3)),
         },
-        "ensure" => Change::Ensure { id: text(at(1)), type_name: text(at(2)), properties: map(at(3)) },
+        "ensure" => {
+            Change::Ensure { id: text(at(1)), type_name: text(at(2)), properties: map(at(3)) }
+        }
         "link" => Change::Link {
             id: None,
             type_name: text(at(1)),
@@ -223,29 +225,38 @@ fn loaded(behavior: &Value) -> (Loaded, Map<String, Value>) {
 }
 
 /// An outside event that waits for its place.
-struct Fed {
-    need: u64,
-    event: Value,
+#[derive(Clone, Debug)]
+pub(crate) struct Fed {
+    pub(crate) need: u64,
+    pub(crate) event: Value,
 }
 
 /// Runs a case as the model does: to rest or to its limit, feeding each outside event in its place.
-struct Run {
-    engine: Engine,
-    waiting: Vec<Fed>,
+pub(crate) struct Run {
+    pub(crate) engine: Engine,
+    pub(crate) waiting: Vec<Fed>,
+    /// Which fed events left no trace, and where the branch ended then: the refused, the repeated.
+    pub(crate) traceless: Vec<(Value, Head)>,
 }
 
 impl Run {
-    fn feed_one(&mut self, most: u64) -> bool {
+    pub(crate) fn feed_one(&mut self, most: u64) -> bool {
         if self.engine.in_round() {
             return false;
         }
-        let Some(place) = self.waiting.iter().position(|fed| fed.need <= most) else { return false };
+        let Some(place) = self.waiting.iter().position(|fed| fed.need <= most) else {
+            return false;
+        };
         let event = self.waiting.remove(place).event;
         let draft = self.draft(&event);
         match self.engine.outside(draft) {
-            Ok(_) | Err(EngineError::Refused(_) | EngineError::Append(_)) => true,
+            Ok(landed) if !landed.repeated => {}
+            Ok(_) | Err(EngineError::Refused(_) | EngineError::Append(_)) => {
+                self.traceless.push((event["id"].clone(), self.engine.head()));
+            }
             Err(error) => panic!("{error}"),
         }
+        true
     }
 
     fn draft(&mut self, event: &Value) -> Draft {
@@ -257,13 +268,14 @@ impl Run {
             self.engine.learn(code);
             draft.payload = payload;
         }
-        draft.changes = event["changes"].as_array().expect("a list").iter().map(change_of).collect();
+        draft.changes =
+            event["changes"].as_array().expect("a list").iter().map(change_of).collect();
         draft.key = event["key"].as_str().map(Into::into);
         draft.time = Time::from_ms(event["time"].as_i64().expect("a number")).expect("a time");
         draft
     }
 
-    fn to_rest(&mut self, limit: u64) {
+    pub(crate) fn to_rest(&mut self, limit: u64) {
         loop {
             while self.feed_one(self.engine.taken()) {}
             if self.engine.taken() >= limit {
@@ -278,7 +290,7 @@ impl Run {
     }
 }
 
-fn start(case: &Value, library: &mut Library) -> Start {
+pub(crate) fn start(case: &Value, library: &mut Library) -> Start {
     let seed = case["seed"].as_i64().expect("a number");
     let flock = map(&json!({"name": "model", "seed": seed, "schedule": case["schedule"]}));
     let mut start = Start { flock, seed, ..Start::default() };
@@ -290,7 +302,8 @@ fn start(case: &Value, library: &mut Library) -> Start {
     for event in case["start"].as_array().expect("a list") {
         let mut draft = Draft::new(log::EventId::ZERO, text(&event["kind"]), "outside");
         draft.payload = map(&event["payload"]);
-        draft.changes = event["changes"].as_array().expect("a list").iter().map(change_of).collect();
+        draft.changes =
+            event["changes"].as_array().expect("a list").iter().map(change_of).collect();
         start.events.push(draft);
     }
     start
@@ -346,29 +359,57 @@ fn model_change(change: &Change) -> Value {
     }
 }
 
+/// The outside events of a case, in order.
+pub(crate) fn script(case: &Value) -> Vec<Fed> {
+    let fed = |fed: &Value| Fed {
+        need: fed["need"].as_u64().expect("a number"),
+        event: fed["event"].clone(),
+    };
+    case["script"].as_array().expect("a list").iter().map(fed).collect()
+}
+
+/// How many activations a case takes at most.
+pub(crate) fn limit(case: &Value) -> u64 {
+    case["limit"].as_u64().expect("a number")
+}
+
+/// The behaviors of a case, those that its outside events load among them.
+pub(crate) fn library(case: &Value) -> Library {
+    let mut library = Library::new();
+    start(case, &mut library);
+    for fed in script(case).iter().filter(|fed| fed.event["kind"] == "behavior.loaded") {
+        library.insert(loaded(&fed.event["payload"]).0);
+    }
+    library
+}
+
 fn check(case: &Value, wave: usize, threads: usize) {
     let log: Arc<dyn Log> = Arc::new(MemoryLog::new(LogId::ZERO));
     let mut library = Library::new();
     let start = start(case, &mut library);
     let branch = start_branch(&log, &BranchName::main(), &start, "test").expect("it starts");
-    let mut engine =
-        Engine::open(Arc::clone(&log), branch.id, library, "test").expect("it opens");
+    let mut engine = Engine::open(Arc::clone(&log), branch.id, library, "test").expect("it opens");
     engine.set_wave(wave);
     engine.set_threads(threads);
-    let script = case["script"].as_array().expect("a list").iter();
-    let fed = |fed: &Value| Fed {
-        need: fed["need"].as_u64().expect("a number"),
-        event: fed["event"].clone(),
-    };
-    let mut run = Run { engine, waiting: script.map(fed).collect() };
-    run.to_rest(case["limit"].as_u64().expect("a number"));
+    let mut run = Run { engine, waiting: script(case), traceless: Vec::new() };
+    run.to_rest(limit(case));
     let ours = log::read_all(&*log, branch.id).expect("it reads");
     let ours: Vec<Value> = ours.map(|event| line(&event.expect("it is whole"))).collect();
     let theirs = case["events"].as_array().expect("a list");
     for (ours, theirs) in ours.iter().zip(theirs) {
-        assert_eq!(ours, theirs, "seed {}, {}: ours, then the model's", case["seed"], case["schedule"]);
+        assert_eq!(
+            ours, theirs,
+            "seed {}, {}: ours, then the model's",
+            case["seed"], case["schedule"]
+        );
     }
     assert_eq!(ours.len(), theirs.len(), "seed {}: as many events", case["seed"]);
+}
+
+/// The committed cases.
+pub(crate) fn committed() -> Vec<Value> {
+    let packed = include_bytes!("oracle/cases.jsonl.zst");
+    cases(&zstd::decode_all(&packed[..]).expect("the cases are packed with zstd"))
 }
 
 fn cases(bytes: &[u8]) -> Vec<Value> {
@@ -378,8 +419,7 @@ fn cases(bytes: &[u8]) -> Vec<Value> {
 
 #[test]
 fn the_engine_gives_the_events_of_the_model() {
-    let packed = include_bytes!("oracle/cases.jsonl.zst");
-    let cases = cases(&zstd::decode_all(&packed[..]).expect("the cases are packed with zstd"));
+    let cases = committed();
     assert!(cases.len() >= 400, "the committed cases are whole");
     for (n, case) in cases.iter().enumerate() {
         check(case, [1, 3, 2048][n % 3], 1 + n % 3);

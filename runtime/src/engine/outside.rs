@@ -89,8 +89,8 @@ fn load_id(seed: i64, last: Option<&EventId>, name: &str) -> EventId {
 }
 
 impl Engine {
-    /// Lands an event from outside, now; `taken` is stamped here. Inside a round it ends it. Gives
-    /// where the event stands.
+    /// Lands an event from outside, now; `taken` is stamped here. If it lands inside a round it ends
+    /// it. Gives where the event stands.
     ///
     /// # Errors
     /// Its key is used with other content, its changes cannot be applied, or the log failed.
@@ -140,18 +140,23 @@ impl Engine {
     }
 
     fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
-        self.state.end_round();
-        self.ahead.clear();
         let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
         let mut landed = Vec::with_capacity(drafts.len());
-        let result = drafts.into_iter().try_for_each(|draft| {
+        let staging: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
             landed.push(self.stage_outside(draft, &mut staged)?);
             Ok(())
         });
         for staged in staged.iter_mut().rev() {
             self.state.graph.undo(staged.delta.take().expect("what is staged is applied"));
         }
-        result.and_then(|()| self.land(staged)).map(|()| landed)
+        staging?;
+        // Only what is recorded may end a round: the fold sees nothing of a refusal or a repetition.
+        if !staged.is_empty() {
+            self.state.end_round();
+            self.ahead.clear();
+            self.land(staged)?;
+        }
+        Ok(landed)
     }
 
     fn stage_outside(
