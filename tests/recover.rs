@@ -142,7 +142,7 @@ fn inside_firing(before: &Event, event: &Event) -> bool {
 #[test]
 fn a_fork_runs_wherever_it_cuts_and_between_firings_it_has_the_events_of_its_parent() {
     let (mut between, mut inside) = (0, 0);
-    for case in some_cases(16) {
+    for case in some_cases(6) {
         let (log, main, whole) = uninterrupted(&case, 2048, 1);
         let library = oracle::library(&case);
         for cut in 1..=whole.events.len() {
