@@ -275,7 +275,7 @@ impl Run {
         draft
     }
 
-    pub(crate) fn rest_at(&mut self, limit: u64) {
+    pub(crate) fn to_rest(&mut self, limit: u64) {
         loop {
             while self.feed_one(self.engine.taken()) {}
             if self.engine.taken() >= limit {
@@ -392,7 +392,7 @@ fn check(case: &Value, wave: usize, threads: usize) {
     engine.set_wave(wave);
     engine.set_threads(threads);
     let mut run = Run { engine, waiting: script(case), traceless: Vec::new() };
-    run.rest_at(limit(case));
+    run.to_rest(limit(case));
     let ours = log::read_all(&*log, branch.id).expect("it reads");
     let ours: Vec<Value> = ours.map(|event| line(&event.expect("it is whole"))).collect();
     let theirs = case["events"].as_array().expect("a list");

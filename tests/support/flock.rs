@@ -51,7 +51,7 @@ impl Small {
         let name: SmolStr = behavior.metadata().name.as_str().into();
         let whole = Value::Object(behavior.metadata().to_json());
         let hash = Hash::of(source.as_bytes()).to_string();
-        let payload = json!({"name": name, "path": "", "hash": hash, "metadata": whole});
+        let payload = json!({"name": name.as_str(), "path": "", "hash": hash, "metadata": whole});
         self.library.insert(Loaded::new(Arc::new(behavior), &source));
         self.start.behaviors.push((name, object(payload)));
         self.start.behaviors.sort_by(|(a, _), (b, _)| a.cmp(b));

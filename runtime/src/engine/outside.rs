@@ -142,14 +142,14 @@ impl Engine {
     fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
         let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
         let mut landed = Vec::with_capacity(drafts.len());
-        let result: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
+        let staging: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
             landed.push(self.stage_outside(draft, &mut staged)?);
             Ok(())
         });
         for staged in staged.iter_mut().rev() {
             self.state.graph.undo(staged.delta.take().expect("what is staged is applied"));
         }
-        result?;
+        staging?;
         // Only what is recorded may end a round: the fold sees nothing of a refusal or a repetition.
         if !staged.is_empty() {
             self.state.end_round();
