@@ -1,7 +1,8 @@
 //! The engine against the design's reference model: the same random flocks, the same events.
 //!
-//! `oracle/cases.jsonl.zst` holds flocks with the lines that the model gives for them. With the model
-//! at hand (a folder in `STARLING_MODEL`, Python 3.11 with `blake3`), `STARLING_LONG=1` makes new ones.
+//! `oracle/cases.jsonl.zst` holds flocks with the lines that the model gives for them. With the
+//! model at hand (a folder in `STARLING_MODEL`, Python 3.11 with `blake3`), `STARLING_LONG=1` makes
+//! new ones.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -275,7 +276,7 @@ impl Run {
         draft
     }
 
-    pub(crate) fn to_rest(&mut self, limit: u64) {
+    pub(crate) fn rest_at(&mut self, limit: u64) {
         loop {
             while self.feed_one(self.engine.taken()) {}
             if self.engine.taken() >= limit {
@@ -392,7 +393,7 @@ fn check(case: &Value, wave: usize, threads: usize) {
     engine.set_wave(wave);
     engine.set_threads(threads);
     let mut run = Run { engine, waiting: script(case), traceless: Vec::new() };
-    run.to_rest(limit(case));
+    run.rest_at(limit(case));
     let ours = log::read_all(&*log, branch.id).expect("it reads");
     let ours: Vec<Value> = ours.map(|event| line(&event.expect("it is whole"))).collect();
     let theirs = case["events"].as_array().expect("a list");

@@ -62,7 +62,7 @@ pub(crate) fn uninterrupted(
     let mut run = resume(&log, branch, case, &[], &oracle::library(case));
     run.engine.set_wave(wave);
     run.engine.set_threads(threads);
-    run.to_rest(oracle::limit(case));
+    run.rest_at(oracle::limit(case));
     let traceless = std::mem::take(&mut run.traceless);
     let whole = Whole { events: events(&*log, branch), tip: tip(&*log, branch), traceless };
     (log, branch, whole)
@@ -102,7 +102,7 @@ fn check_crashes(case: &Value, random: &mut Random, mut reopen: impl FnMut() -> 
     }
     let log = reopen();
     let mut run = resume(&log, branch, case, &traceless, &library);
-    run.to_rest(limit);
+    run.rest_at(limit);
     drop(run);
     let found = events(&*log, branch);
     for (found, expected) in found.iter().zip(&whole.events) {
@@ -149,7 +149,7 @@ fn a_fork_runs_wherever_it_cuts_and_between_firings_it_has_the_events_of_its_par
             let head = Head::of_count(cut as u64);
             let child = log.fork(main, head, &name(&format!("cut-{cut}")), "recorded").unwrap().id;
             let mut run = resume(&log, child, &case, &whole.traceless, &library);
-            run.to_rest(oracle::limit(&case));
+            run.rest_at(oracle::limit(&case));
             drop(run);
             let found = events(&*log, child);
             assert_eq!(found[..cut], whole.events[..cut], "the prefix is shared");

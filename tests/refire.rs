@@ -62,7 +62,7 @@ fn a_behavior_that_is_not_deterministic_is_named_with_its_offset() {
         running.say(&format!("{nth}"), "thing.asked", json!({}), &json!([]));
         running.rest();
     }
-    let refired = refire(&*running.log, running.branch, flock.library.clone()).unwrap();
+    let refired = refire(&*running.log, running.branch, flock.library).unwrap();
     let recorded = running.of_kind("call.counted");
     let offsets: Vec<_> = recorded.iter().map(log::Event::offset).collect();
     let found: Vec<_> = refired.divergences.iter().map(|found| found.offset).collect();

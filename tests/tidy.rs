@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;
 const COLUMNS_MAX: usize = 100;
+const TEXT_COLUMNS_MAX: usize = 140;
 
 /// The layers, lowest first; each may import only what stands before it.
 const LAYERS: [(&str, &str); 6] = [
@@ -59,7 +60,8 @@ fn none(findings: &[String]) {
     assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
 }
 
-/// Whether a line belongs to code that only tests run. `cfg(test)` modules stand last in their file.
+/// Whether a line belongs to code that only tests run. `cfg(test)` modules stand last in their
+/// file.
 fn is_test_file(path: &str) -> bool {
     path.starts_with("tests/") || path.contains("/tests/") || path.contains("/benches/")
 }
@@ -105,7 +107,9 @@ fn every_file_says_what_it_is_and_is_short() {
         }
         for (at, line) in text.lines().enumerate() {
             let columns = line.chars().count();
-            if columns > COLUMNS_MAX {
+            // A text that people read, and a row of a table, are not broken for the sake of a column.
+            let text = line.contains('"') || line.trim_start().starts_with("//! |");
+            if columns > COLUMNS_MAX && !(text && columns <= TEXT_COLUMNS_MAX) {
                 findings.push(format!("{path}:{}: {columns} columns", at + 1));
             }
         }

@@ -1,8 +1,8 @@
 //! A whole copy of a store, made while it is being written.
 //!
 //! The heads of all branches are taken at one moment; what lies before them never changes again, so
-//! copying it takes as long as it may. A copy holds the same branches, events, keys, texts and files,
-//! hence the same links, under the same id. It does not know of claims.
+//! copying it takes as long as it may. A copy holds the same branches, events, keys, texts and
+//! files, hence the same links, under the same id. It does not know of claims.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,8 +28,8 @@ const BLOB_THREADS: usize = 16;
 /// How many blobs are listed at once.
 const BLOBS_LISTED: usize = 1024;
 
-/// Copies `log` into a new store at `path`, which appears once it is whole and on the disk. Gives the
-/// branches as they were copied.
+/// Copies `log` into a new store at `path`, which appears once it is whole and on the disk. Gives
+/// the branches as they were copied.
 ///
 /// # Errors
 /// There is something at `path`, `log` is damaged, or a disk fails.

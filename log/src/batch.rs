@@ -10,7 +10,8 @@ use crate::value::{Blobs, ValueWriter};
 
 /// Consecutive events, encoded and hashed, ready to land.
 ///
-/// Making one is the expensive part of an append, and is done by the caller, off the writer's thread.
+/// Making one is the expensive part of an append, and is done by the caller, off the writer's
+/// thread.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     events: Vec<(Event, Hash)>,

@@ -1,7 +1,8 @@
 //! A batch as stored: its events as one value, compressed where that pays.
 //!
-//! The header of a block says where it stands in the hash chain, so blocks can be checked against each
-//! other without reading their events, and a block's events against its header without its neighbours.
+//! The header of a block says where it stands in the hash chain, so blocks can be checked against
+//! each other without reading their events, and a block's events against its header without its
+//! neighbours.
 
 use std::cell::RefCell;
 
@@ -211,8 +212,8 @@ impl Block {
     /// Checks the block's events against its place in the chain.
     ///
     /// # Errors
-    /// The block's first offset, when what it holds is not what was written: only the whole block is
-    /// covered by the link after it.
+    /// The block's first offset, when what it holds is not what was written: only the whole block
+    /// is covered by the link after it.
     pub fn verify(&self, events: &[Event]) -> Result<(), Corruption> {
         assert_eq!(events.len() as u64, self.count, "the events are this block's");
         let mut link = self.before;

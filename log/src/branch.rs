@@ -1,4 +1,5 @@
-//! Branches share their prefix: a fork is one record, and reading it reads through to its ancestors.
+//! Branches share their prefix: a fork is one record, and reading it reads through to its
+//! ancestors.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! The hash chain of a branch: an edited, missing or reordered event is found, with its offset.
 //!
-//! `link(n)` is keyed BLAKE3, with `link(n-1)` as the key, over n as 8 bytes, little-endian, and the
-//! digest of event n; before the first event stands `genesis`. A fork continues its parent's chain.
-//! Batches leave no trace in it.
+//! `link(n)` is keyed BLAKE3, with `link(n-1)` as the key, over n as 8 bytes, little-endian, and
+//! the digest of event n; before the first event stands `genesis`. A fork continues its parent's
+//! chain. Batches leave no trace in it.
 
 use crate::id::{Hash, Offset};
 

@@ -1,9 +1,9 @@
 //! `H`: how an id is derived from what an event is, so that the same derivation has the same id
 //! on any branch, in any store and in any language.
 //!
-//! `H(parts)` is the first 128 bits of BLAKE3 over the canonical JSON of the list of its parts: keys
-//! sorted, no white space, text as UTF-8 with only the escapes that JSON demands. It never contains
-//! an offset, a branch, a time or a hash of code.
+//! `H(parts)` is the first 128 bits of BLAKE3 over the canonical JSON of the list of its parts:
+//! keys sorted, no white space, text as UTF-8 with only the escapes that JSON demands. It never
+//! contains an offset, a branch, a time or a hash of code.
 
 use std::io::Write;
 

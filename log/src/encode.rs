@@ -1,7 +1,7 @@
 //! The bytes of one event: the only file that knows their layout. `FORMAT.md` tells it to people.
 //!
-//! A record depends on its event alone: not on its place, its neighbours or its batch. It begins with
-//! a header; payload and changes follow, each of which can later be replaced by its digest.
+//! A record depends on its event alone: not on its place, its neighbours or its batch. It begins
+//! with a header; payload and changes follow, each of which can later be replaced by its digest.
 
 use smol_str::SmolStr;
 
@@ -356,8 +356,8 @@ pub(crate) fn author(bytes: &[u8]) -> Option<&str> {
     if bytes[0] == CAUSE_FIRING { read_str(&mut rest).ok() } else { None }
 }
 
-/// The hash of an event: its header, and the salted digests of payload and changes. The same whether
-/// these were dropped or not.
+/// The hash of an event: its header, and the salted digests of payload and changes. The same
+/// whether these were dropped or not.
 pub(crate) fn digest(record: &[u8], layout: &Layout) -> Hash {
     let flags = record[0];
     let mut at = layout.salt.unwrap_or_default().end as usize;

@@ -1,11 +1,11 @@
 //! One owner, many guests: while a process holds a store, every other process uses it through that
 //! one, over a socket beside the store.
 //!
-//! 1. `GuestLog` is a `Log` like any other: it passes the same contract suite, pipelines appends, and
-//!    its claims deliver offers to it.
+//! 1. `GuestLog` is a `Log` like any other: it passes the same contract suite, pipelines appends,
+//!    and its claims deliver offers to it.
 //! 2. A claim made by a guest is over when the guest is gone, however it went.
-//! 3. A guest cannot hang the owner or exhaust its memory: messages have a greatest length and a time
-//!    in which to arrive, and what waits for a slow guest is bounded.
+//! 3. A guest cannot hang the owner or exhaust its memory: messages have a greatest length and a
+//!    time in which to arrive, and what waits for a slow guest is bounded.
 //!
 //! Who owns the store, and what happens when the owner leaves, is the business of `Store`.
 
@@ -85,8 +85,8 @@ impl GuestLog {
         self.link.is_lost()
     }
 
-    /// Sends an append or offer, whose answer comes back through its sender. What was not sent comes
-    /// back at once, with the reason.
+    /// Sends an append or offer, whose answer comes back through its sender. What was not sent
+    /// comes back at once, with the reason.
     pub(crate) fn hand_over(&self, asked: Unsettled) -> Result<(), Box<(Unsettled, LogError)>> {
         let call = match &asked {
             Unsettled::Append(Append { branch, batch, expected, epoch }, _) => Call::Submit {

@@ -1,7 +1,7 @@
 //! The names and numbers of a log: offsets, heads, branches, epochs, ids and hashes.
 //!
-//! Each is its own type with a private field, so two of them cannot be swapped silently, and each is
-//! parsed once, at the edge. Arithmetic on offsets has names here and is done nowhere else.
+//! Each is its own type with a private field, so two of them cannot be swapped silently, and each
+//! is parsed once, at the edge. Arithmetic on offsets has names here and is done nowhere else.
 
 use std::fmt;
 use std::str::FromStr;

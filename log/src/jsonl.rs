@@ -1,4 +1,5 @@
-//! Events as lines of JSON: how a branch leaves a store, and how it comes back with the same hashes.
+//! Events as lines of JSON: how a branch leaves a store, and how it comes back with the same
+//! hashes.
 //!
 //! `JSONL.md` describes the lines. A line holds all of an event, long texts included, so a branch
 //! that was exported and imported ends in the identical link of the hash chain. Both directions

@@ -1,9 +1,9 @@
-//! The trait of a log, and its promises. One contract suite (`tests/contract.rs`) runs against every
-//! backend.
+//! The trait of a log, and its promises. One contract suite (`tests/contract.rs`) runs against
+//! every backend.
 //!
 //! 1. A batch lands whole, at exactly the head that was expected, or nothing lands and the caller
-//!    learns why, or the outcome is unknown: then the log stops, and the batch is recognised by its id
-//!    after reopening.
+//!    learns why, or the outcome is unknown: then the log stops, and the batch is recognised by its
+//!    id after reopening.
 //! 2. What was acknowledged is durable. Nothing is visible before it is durable.
 //! 3. A claim ends every older one: at most one engine writes a branch.
 //! 4. A key takes effect once along a branch and its ancestors.
@@ -132,7 +132,8 @@ impl<T> Pending<T> {
     }
 }
 
-/// An append-only log of events with branches. No call waits for another's disk but `Pending::wait`.
+/// An append-only log of events with branches. No call waits for another's disk but
+/// `Pending::wait`.
 pub trait Log: Send + Sync + Debug {
     /// What names this store.
     fn id(&self) -> LogId;

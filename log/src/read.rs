@@ -1,4 +1,5 @@
-//! Reading a branch: its events in order, through its ancestors, each checked against the hash chain.
+//! Reading a branch: its events in order, through its ancestors, each checked against the hash
+//! chain.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -101,8 +102,8 @@ pub fn find_batch(
     Ok(landed)
 }
 
-/// Checks a whole branch: every event's form, every link of the chain, and the tip. Gives the number
-/// of events and the link of the last.
+/// Checks a whole branch: every event's form, every link of the chain, and the tip. Gives the
+/// number of events and the link of the last.
 ///
 /// # Errors
 /// The first damage, with its offset.

@@ -1,12 +1,13 @@
 //! A store by its path: opened here when nobody has it, used through its owner when somebody does.
 //!
-//! 1. The process that opens the file owns the store and serves guests. Whoever comes later is a guest.
-//! 2. When the owner leaves, in whatever way, one guest becomes the owner and the others its guests.
-//!    Reads, offers and watches go on as if nothing had happened.
-//! 3. An append or offer whose answer was lost is looked for in the store. If it landed, that is the
-//!    answer; if not, it is made once more, and refused by the usual rules.
-//! 4. A claim does not outlive the owner that granted it: its inbox ends, and what is appended under it
-//!    is `Superseded`.
+//! 1. The process that opens the file owns the store and serves guests. Whoever comes later is a
+//!    guest.
+//! 2. When the owner leaves, in whatever way, one guest becomes the owner and the others its
+//!    guests. Reads, offers and watches go on as if nothing had happened.
+//! 3. An append or offer whose answer was lost is looked for in the store. If it landed, that is
+//!    the answer; if not, it is made once more, and refused by the usual rules.
+//! 4. A claim does not outlive the owner that granted it: its inbox ends, and what is appended
+//!    under it is `Superseded`.
 
 mod attach;
 mod settle;

@@ -1,8 +1,8 @@
 //! What a backend keeps, and the rules of writing that no backend decides for itself.
 //!
 //! Every backend stores five tables: branches, tips, blocks, keys and blobs. `land`, `land_offer`,
-//! `create`, `fork` and `claim` are the only code that writes them, so a rule (what a key means, when
-//! a head has moved) is the same for all.
+//! `create`, `fork` and `claim` are the only code that writes them, so a rule (what a key means,
+//! when a head has moved) is the same for all.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

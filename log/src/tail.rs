@@ -17,8 +17,8 @@ use crate::read::read;
 /// How many events wait for a slow reader.
 const AHEAD_MAX: usize = 1024;
 
-/// The events of `branch` from `from` on, without end. Dropping the stream ends it; an error ends it
-/// too.
+/// The events of `branch` from `from` on, without end. Dropping the stream ends it; an error ends
+/// it too.
 ///
 /// # Errors
 /// There is no such branch.

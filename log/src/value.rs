@@ -1,8 +1,9 @@
 //! JSON values as stored: exact numbers, one canonical form, readable in place.
 //!
-//! A value has exactly one encoding, so two values are equal when their bytes are. `1` and `1.0` are
-//! two values. Keys are sorted; a key cannot stand twice. A string over 4 KiB becomes a *blob*: the
-//! event holds its hash, size and first bytes, the text itself is stored once beside the events.
+//! A value has exactly one encoding, so two values are equal when their bytes are. `1` and `1.0`
+//! are two values. Keys are sorted; a key cannot stand twice. A string over 4 KiB becomes a *blob*:
+//! the event holds its hash, size and first bytes, the text itself is stored once beside the
+//! events.
 //! `ValueRef` and `MapRef` read the bytes without copying; they trust that `check` has passed.
 
 mod check;

@@ -1,5 +1,5 @@
-//! What it costs to be a guest: the same calls by the owner of a store and by its guest, on one disk
-//! in one run. `cargo bench -p starling-runtime` prints the table.
+//! What it costs to be a guest: the same calls by the owner of a store and by its guest, on one
+//! disk in one run. `cargo bench -p starling-runtime` prints the table.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! The engine: apply an event, match, take the next activation, fire, append, until nothing is due.
 //!
-//! One engine owns one branch. Its state is a fold of the log, so a crash anywhere loses nothing and
-//! repeats nothing: what was quiet after the last event is fired again on reopening, which is
+//! One engine owns one branch. Its state is a fold of the log, so a crash anywhere loses nothing
+//! and repeats nothing: what was quiet after the last event is fired again on reopening, which is
 //! harmless, because reactions are pure. The engine names no behavior, agent, tool or policy.
 
 mod activation;
@@ -77,7 +77,8 @@ impl Engine {
     /// Claims a branch and folds its log. `owner` says who runs it, for others who try to.
     ///
     /// # Errors
-    /// Another engine runs the branch, the log is damaged, or the code of a loaded behavior is not in
+    /// Another engine runs the branch, the log is damaged, or the code of a loaded behavior is not
+    /// in
     /// `library`.
     pub fn open(
         log: Arc<dyn Log>,
@@ -312,8 +313,8 @@ impl Engine {
         Ok(head)
     }
 
-    /// Runs until nothing is due or a bound is reached, and makes all of it durable. `each` is asked
-    /// after every step whether to go on; stopping writes nothing.
+    /// Runs until nothing is due or a bound is reached, and makes all of it durable. `each` is
+    /// asked after every step whether to go on; stopping writes nothing.
     ///
     /// # Errors
     /// The log refused or failed.

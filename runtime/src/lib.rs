@@ -2,7 +2,8 @@
 //!
 //! 1. A run is a function of its log: kill it anywhere, start it again, and the log is the same.
 //! 2. Durable before visible: readers see what the disk holds.
-//! 3. Idle is idle: at rest nothing is due, nothing is written and nothing is asked of the processor.
+//! 3. Idle is idle: at rest nothing is due, nothing is written and nothing is asked of the
+//!    processor.
 
 pub mod cli;
 mod clock;

@@ -1,5 +1,5 @@
-//! Snapshots: folds stopped at an offset, kept beside the store so that a long log opens and is looked
-//! at without folding it from the beginning.
+//! Snapshots: folds stopped at an offset, kept beside the store so that a long log opens and is
+//! looked at without folding it from the beginning.
 //!
 //! A snapshot is a cache, never an identity: delete them all, and nothing but time is lost. It is
 //! believed only if its own hash is right and the log has the same link at its offset. A file that

@@ -268,8 +268,8 @@ fn when_the_owner_is_killed_its_guests_go_on() {
     }
 }
 
-/// Feeds an owner as fast as it takes lines, so many for each number it is told, and says how many it
-/// took in all.
+/// Feeds an owner as fast as it takes lines, so many for each number it is told, and says how many
+/// it took in all.
 fn flood(folder: &Path, told: &Receiver<usize>) -> u64 {
     let owner = Holder::appender(folder);
     let Holder { mut child, input, mut output } = owner;

@@ -1,5 +1,5 @@
-//! Changes as JSON, as people, scripts and exports write them. An unknown field is refused: a change
-//! has an effect, so a part of it cannot be passed over.
+//! Changes as JSON, as people, scripts and exports write them. An unknown field is refused: a
+//! change has an effect, so a part of it cannot be passed over.
 
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;

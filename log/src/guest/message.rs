@@ -1,8 +1,8 @@
 //! What a guest and the owner of a store say to each other, as values.
 //!
-//! A guest begins with `Hello`, the owner answers with `Welcome`; then the guest sends `Request`s and
-//! the owner `Notice`s, in any order. Names travel as text and events as records, so that the side
-//! that receives them checks them.
+//! A guest begins with `Hello`, the owner answers with `Welcome`; then the guest sends `Request`s
+//! and the owner `Notice`s, in any order. Names travel as text and events as records, so that the
+//! side that receives them checks them.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

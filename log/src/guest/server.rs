@@ -1,7 +1,7 @@
 //! The owner's side: a socket on which guests use the log as if it were theirs.
 //!
-//! Each guest has two threads, one that carries out its calls in order and one that writes to it. One
-//! more thread waits for all answers that take their time, whoever asked for them.
+//! Each guest has two threads, one that carries out its calls in order and one that writes to it.
+//! One more thread waits for all answers that take their time, whoever asked for them.
 
 use std::collections::HashMap;
 use std::fmt;

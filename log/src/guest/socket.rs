@@ -1,7 +1,7 @@
 //! Where the owner of a store listens, and who may talk there.
 //!
-//! The socket stands beside the store: `lab.redb.sock` beside `lab.redb`, mode 0600. The address of a
-//! socket has room for about 100 bytes; for a longer path it stands in the folder `starling-UID`,
+//! The socket stands beside the store: `lab.redb.sock` beside `lab.redb`, mode 0600. The address of
+//! a socket has room for about 100 bytes; for a longer path it stands in the folder `starling-UID`,
 //! mode 0700, in the system's folder for temporary files, under a hash of the path. Then owner and
 //! guest must agree on `TMPDIR`.
 
@@ -40,8 +40,8 @@ fn true_path(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(parent.unwrap_or(Path::new(".")))?.join(name))
 }
 
-/// Listens at `place`. Only the owner of the store does so: a socket that is there was left behind by
-/// a process that is gone.
+/// Listens at `place`. Only the owner of the store does so: a socket that is there was left behind
+/// by a process that is gone.
 pub(super) fn listen(place: &Path, store: &Path) -> io::Result<UnixListener> {
     let folder = place.parent().ok_or(ErrorKind::InvalidInput)?;
     if Some(folder) != true_path(store)?.parent() {

@@ -1,4 +1,5 @@
-//! Lines into a branch, event for event, so that it ends with the hash of the branch they came from.
+//! Lines into a branch, event for event, so that it ends with the hash of the branch they came
+//! from.
 //!
 //! An import that was interrupted is run again: what is there already is compared, not repeated.
 

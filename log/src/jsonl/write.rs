@@ -175,8 +175,8 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// A long text is written out. It moves back into the same blob when the line is imported, which
-    /// holds only if the reference says of the text what is true.
+    /// A long text is written out. It moves back into the same blob when the line is imported,
+    /// which holds only if the reference says of the text what is true.
     fn blob(&mut self, blob: BlobRef<'_>) -> Result<(), LogError> {
         let hash = blob.hash;
         let bytes = self.log.blob(&hash)?;

@@ -1,13 +1,14 @@
 //! The anchor: what a store looked like a moment ago, in a file beside it.
 //!
 //! A store file that was replaced by an older copy of itself is a perfect store. Only something
-//! that is not in it can tell: its anchor remembers the commit counter and the head and link of every
-//! branch. It is written when the store is opened and closed, and about once a second while events
-//! are written, so the loss of up to about the last second's commits goes unnoticed.
+//! that is not in it can tell: its anchor remembers the commit counter and the head and link of
+//! every branch. It is written when the store is opened and closed, and about once a second while
+//! events are written, so the loss of up to about the last second's commits goes unnoticed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rows::{read_hash, read_u64};
 use super::state::State;
@@ -97,8 +98,11 @@ impl Anchor {
 
     /// Puts the anchor at `path`, durably, in place of what is there.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        // An owner that leaves may write its last anchor while the next one writes its first.
+        static NTH: AtomicU64 = AtomicU64::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".new");
+        temporary.push(format!(".new-{}-{nth}", std::process::id()));
         let temporary = PathBuf::from(temporary);
         let mut file = File::create(&temporary)?;
         file.write_all(&self.to_bytes())?;

@@ -1,8 +1,8 @@
 //! Folding many events, with a look ahead at what they will touch.
 //!
-//! A fold of a large graph mostly waits for memory. The elements that some events will touch are known
-//! before the first of them is applied, so they are all looked at first: the processor waits for them
-//! together and not one after the other. Nothing depends on it but time.
+//! A fold of a large graph mostly waits for memory. The elements that some events will touch are
+//! known before the first of them is applied, so they are all looked at first: the processor waits
+//! for them together and not one after the other. Nothing depends on it but time.
 
 use log::{ChangeRef, Event, change_reference};
 

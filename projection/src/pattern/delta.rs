@@ -6,6 +6,8 @@
 //! outward to the elements that both share. What is found on one side is a change if it does not
 //! stand on the other.
 
+use std::collections::BTreeSet;
+
 use crate::delta::Delta;
 use crate::graph::{EdgeRef, ElementRef, ElementView, Graph, NodeRef};
 use crate::pattern::env::Env;
@@ -212,11 +214,16 @@ impl<W: World> Search<'_, W> {
             Ways::Both => vec![from, to],
         };
         let length = step.length.expect("a path has a length");
+        let mut seen: BTreeSet<NodeRef> = nodes.iter().copied().collect();
         let (mut next, mut hops) = (0, 1);
         while next < nodes.len() && length.max.is_none_or(|max| hops < max) {
             let end = nodes.len();
             for place in next..end {
-                self.nodes_before(slot, nodes[place], step.ways, &mut nodes)?;
+                for before in self.nodes_before(slot, nodes[place], step.ways)? {
+                    if seen.insert(before) {
+                        nodes.push(before);
+                    }
+                }
             }
             (next, hops) = (end, hops + 1);
         }
@@ -224,21 +231,20 @@ impl<W: World> Search<'_, W> {
         Ok(nodes.into_iter().map(start).collect())
     }
 
-    /// Adds the nodes that lie one edge of a path before a node.
+    /// The nodes that lie one edge of a path before a node.
     fn nodes_before(
         &self,
         slot: usize,
         node: NodeRef,
         ways: Ways,
-        nodes: &mut Vec<NodeRef>,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<Vec<NodeRef>, Exhausted> {
+        let mut nodes = Vec::new();
         let mut add = |edge: EdgeRef| {
             self.count_step()?;
             let view = self.world.at(edge.into()).expect("what a world lists is there");
             let (from, to) = view.ends().expect("an edge has ends");
-            let other = if from == node { to } else { from };
-            if self.program.fits_type(slot, view.type_name()) && !nodes.contains(&other) {
-                nodes.push(other);
+            if self.program.fits_type(slot, view.type_name()) {
+                nodes.push(if from == node { to } else { from });
             }
             Ok(())
         };
@@ -248,7 +254,7 @@ impl<W: World> Search<'_, W> {
         if ways != Ways::Forward {
             self.world.out_edges(node, None).try_for_each(&mut add)?;
         }
-        Ok(())
+        Ok(nodes)
     }
 
     /// Finds the matches of a scope from a start inside it, and notes what each binds outside.

@@ -1,4 +1,5 @@
-//! The `starling` command: everything is in `runtime::cli`, where it can be called without a process.
+//! The `starling` command: everything is in `runtime::cli`, where it can be called without a
+//! process.
 
 use std::io::{BufReader, BufWriter, stderr, stdin, stdout};
 use std::process::ExitCode;

@@ -224,7 +224,8 @@ fn catch_interrupt() -> Arc<AtomicBool> {
     let seen = Arc::clone(&flag);
     let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(waiting) = waiting {
-        // Where the signal cannot be caught it ends the process by itself, which loses nothing either.
+        // Where the signal cannot be caught it ends the process by itself, which loses nothing
+        // either.
         std::thread::spawn(move || {
             if waiting.block_on(tokio::signal::ctrl_c()).is_ok() {
                 seen.store(true, Ordering::Relaxed);

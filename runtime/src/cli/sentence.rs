@@ -1,7 +1,7 @@
 //! One plain sentence for every event: what happened, what it did to the graph, and why.
 //!
-//! A kind that deserves words of its own gets an arm in `what`; any other is told by its payload and
-//! its changes, so that no event is without a sentence.
+//! A kind that deserves words of its own gets an arm in `what`; any other is told by its payload
+//! and its changes, so that no event is without a sentence.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;

@@ -79,7 +79,8 @@ impl<'a> Shell<'a> {
         !self.common.quiet && !plain && std::io::stderr().is_terminal()
     }
 
-    /// Shows how far a command is, on one line that the next call overwrites. An empty text clears it.
+    /// Shows how far a command is, on one line that the next call overwrites. An empty text clears
+    /// it.
     pub(super) fn progress(&mut self, text: impl Display) {
         // A message that nobody takes is no reason to fail.
         drop(write!(self.err, "\r\x1b[2K{text}").and_then(|()| self.err.flush()));

@@ -1,4 +1,5 @@
-//! `why`: every change of an element or of one of its properties, and the causes that led to the last.
+//! `why`: every change of an element or of one of its properties, and the causes that led to the
+//! last.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Bounds: how much a run, a chain of causes and a behavior may do. What is reached first is named in
-//! an event, what was due stays due, and raising the bound lets the run go on.
+//! Bounds: how much a run, a chain of causes and a behavior may do. What is reached first is named
+//! in an event, what was due stays due, and raising the bound lets the run go on.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The engine's state as bytes: everything that a fold holds, so that going on from a snapshot gives
-//! the same log as not.
+//! The engine's state as bytes: everything that a fold holds, so that going on from a snapshot
+//! gives the same log as not.
 //!
 //! Events stand once, however many activations they caused. A snapshot is a cache: who loses one
 //! folds from an earlier one, or from the beginning.

@@ -1,5 +1,5 @@
-//! The code of behaviors, found by name and by the hash of its source: old versions stay at hand, so
-//! that an old firing can be run again with the code that made it.
+//! The code of behaviors, found by name and by the hash of its source: old versions stay at hand,
+//! so that an old firing can be run again with the code that made it.
 
 use std::collections::BTreeMap;
 use std::fmt;

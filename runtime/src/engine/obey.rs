@@ -68,8 +68,8 @@ impl State {
         Ok(())
     }
 
-    /// Loads or replaces a behavior. The trigger is all that decides when it fires, so with the same
-    /// trigger what waits stays and only failed matches wake again.
+    /// Loads or replaces a behavior. The trigger is all that decides when it fires, so with the
+    /// same trigger what waits stays and only failed matches wake again.
     fn load(&mut self, event: &Event) -> Result<(), FoldError> {
         let new = Subscription::read(event)?;
         tracing::debug!(behavior = %new.name, hash = %new.hash, at = %event.offset(), "loaded");

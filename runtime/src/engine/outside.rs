@@ -81,7 +81,8 @@ fn start_batch(start: &Start) -> Result<Batch, EngineError> {
     Ok(batch)
 }
 
-/// The id of a load or removal: adding a behavior renames nothing else, and two forks name it alike.
+/// The id of a load or removal: adding a behavior renames nothing else, and two forks name it
+/// alike.
 fn load_id(seed: i64, last: Option<&EventId>, name: &str) -> EventId {
     let id = Derivation::new().json(&json!(seed));
     let id = if let Some(last) = last { id.id(last) } else { id.null() };
@@ -89,8 +90,8 @@ fn load_id(seed: i64, last: Option<&EventId>, name: &str) -> EventId {
 }
 
 impl Engine {
-    /// Lands an event from outside, now; `taken` is stamped here. If it lands inside a round it ends
-    /// it. Gives where the event stands.
+    /// Lands an event from outside, now; `taken` is stamped here. If it lands inside a round it
+    /// ends it. Gives where the event stands.
     ///
     /// # Errors
     /// Its key is used with other content, its changes cannot be applied, or the log failed.
@@ -150,7 +151,8 @@ impl Engine {
             self.state.graph.undo(staged.delta.take().expect("what is staged is applied"));
         }
         staging?;
-        // Only what is recorded may end a round: the fold sees nothing of a refusal or a repetition.
+        // Only what is recorded may end a round: the fold sees nothing of a refusal or a
+        // repetition.
         if !staged.is_empty() {
             self.state.end_round();
             self.ahead.clear();

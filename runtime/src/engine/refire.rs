@@ -1,5 +1,5 @@
-//! Refire: every firing of a log is run again, each on its recorded past and with the version of its
-//! time, and what it proposes is compared byte for byte with what the log holds.
+//! Refire: every firing of a log is run again, each on its recorded past and with the version of
+//! its time, and what it proposes is compared byte for byte with what the log holds.
 
 use std::fmt;
 
@@ -77,7 +77,8 @@ pub fn refire(
             require(&state, &event, &mut library)?;
             continue;
         }
-        // All events of one firing carry the same count, so the firing is as long as the count lasts.
+        // All events of one firing carry the same count, so the firing is as long as the count
+        // lasts.
         let mut group = vec![event];
         while let Some(Ok(next)) = events.peek() {
             let same = next.author().is_some() && next.taken() == group[0].taken();
@@ -95,7 +96,8 @@ pub fn refire(
     Ok(refired)
 }
 
-/// Takes activations up to a group of events; all but the last must be quiet, the last must emit it.
+/// Takes activations up to a group of events; all but the last must be quiet, the last must emit
+/// it.
 fn refire_group(
     state: &mut State,
     log: &dyn Log,

@@ -1,10 +1,10 @@
 //! A round: what was due at its start, all of it seeing that world, landing in canonical order.
 //!
-//! Two firings of a round agree where they add, append or set the same value; any other second write
-//! of one property refuses the later firing whole, and so does a write to what the round removed, the
-//! removal of what it wrote or linked, and a chosen id or a key it took. A refused firing is tried
-//! again at the end of the round, alone, on the world it appends to: N writers of one property cost
-//! N-1 conflicts.
+//! Two firings of a round agree where they add, append or set the same value; any other second
+//! write of one property refuses the later firing whole, and so does a write to what the round
+//! removed, the removal of what it wrote or linked, and a chosen id or a key it took. A refused
+//! firing is tried again at the end of the round, alone, on the world it appends to: N writers of
+//! one property cost N-1 conflicts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

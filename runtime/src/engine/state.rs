@@ -99,8 +99,8 @@ impl State {
         self.agenda.peek(self.head)
     }
 
-    /// Makes the next activation of the round stand first in it, if the round has one left: a refused
-    /// one is tried again at its end, alone, if its match still stands.
+    /// Makes the next activation of the round stand first in it, if the round has one left: a
+    /// refused one is tried again at its end, alone, if its match still stands.
     fn next_of_round(&mut self) -> Option<()> {
         while self.round.left.is_empty() {
             let again = self.round.refused.pop_front()?;
@@ -138,8 +138,8 @@ impl State {
         }
     }
 
-    /// At most one activation waits for a match, so a newer one gives way; those of `on` wait one by
-    /// one.
+    /// At most one activation waits for a match, so a newer one gives way; those of `on` wait one
+    /// by one.
     fn drop_twins(&mut self, activation: &Activation) {
         let on = |name: &str| {
             self.subscriptions.get(name).is_some_and(|s| s.metadata.trigger.on.is_some())

@@ -1,8 +1,8 @@
 //! Waves: cascades run in memory and become durable in atomic batches, in order, while the engine
 //! goes on.
 //!
-//! Where one batch ends and the next begins leaves no trace in what is hashed. A batch never splits a
-//! firing. Once a batch fails, or its outcome is unknown, nothing after it is sent.
+//! Where one batch ends and the next begins leaves no trace in what is hashed. A batch never splits
+//! a firing. Once a batch fails, or its outcome is unknown, nothing after it is sent.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -47,7 +47,7 @@ fn a_parameter_is_a_name_that_is_bound() {
     );
     check_refused(
         &format!("{declared}def b(*trip):\n    pass\n"),
-        "behaviors/b.star:2:1: b takes each thing by its name; `*trip` has none\n\
+        "behaviors/b.star:2:1: b is given each thing by its name; write the names in place of * and **\n\
          2 | def b(*trip):\n  | ^",
     );
 }

@@ -18,8 +18,8 @@ pub(super) struct Outside {
     pub(super) actor: String,
 }
 
-/// Makes the draft. Its id is derived from its key or, without one, from a nonce that is minted here,
-/// and from its content.
+/// Makes the draft. Its id is derived from its key or, without one, from a nonce that is minted
+/// here, and from its content.
 pub(super) fn draft(said: Outside) -> Result<Draft, Failure> {
     check_kind(&said.kind)?;
     let nonce = match &said.key {
