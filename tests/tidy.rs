@@ -107,7 +107,7 @@ fn every_file_says_what_it_is_and_is_short() {
         }
         for (at, line) in text.lines().enumerate() {
             let columns = line.chars().count();
-            // A text that people read, and a row of a table, are not broken for the sake of a column.
+            // A text that people read, and a row of a table, are not broken for a column's sake.
             let text = line.contains('"') || line.trim_start().starts_with("//! |");
             if columns > COLUMNS_MAX && !(text && columns <= TEXT_COLUMNS_MAX) {
                 findings.push(format!("{path}:{}: {columns} columns", at + 1));

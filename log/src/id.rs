@@ -279,7 +279,8 @@ macro_rules! hex_id {
                 if unhex(text, &mut bytes) {
                     return Ok($name(bytes));
                 }
-                Err(NameError::Hex { what: stringify!($name), digits: 2 * $len, text: text.to_owned() })
+                let (what, digits) = (stringify!($name), 2 * $len);
+                Err(NameError::Hex { what, digits, text: text.to_owned() })
             }
         }
     };

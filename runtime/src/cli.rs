@@ -93,8 +93,8 @@ Examples:
   starling export > main.jsonl                      the branch as lines of JSON";
 
 const AFTER: &str = "\
-A store is a file. It is named by --store, else by STARLING_STORE, else it is .starling/store.redb in
-this folder or the nearest one above. While a process has it open, every other command works through
+A store is a file. It is named by --store, else by STARLING_STORE, else it is
+.starling/store.redb in this folder or the nearest one above. While a process has it open, every other command works through
 that process.
 STARLING_LOG=debug shows what happens inside.
 An address is BRANCH@OFFSET: main@42, main@head, main@head~5.

@@ -156,7 +156,9 @@ fn parameters(function: &OwnedFrozenValue, metadata: &Metadata) -> Result<Vec<Pa
     let parameter = |written: &str| {
         if written.starts_with(['*', '/']) {
             let name = &metadata.name;
-            return Err(format!("{name} takes each thing by its name; `{written}` has none"));
+            return Err(format!(
+                "{name} is given each thing by its name; write the names in place of * and **"
+            ));
         }
         Parameter::of(written.split(['=', ':']).next().unwrap_or(written).trim(), metadata)
     };

@@ -217,8 +217,9 @@ fn cut(text: &str) -> String {
 /// Text that cannot break its line or play tricks on a terminal.
 fn plain(text: &str) -> String {
     let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        let breaks = matches!(c, '\u{2028}' | '\u{2029}');
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        c.is_control() || breaks || turns
     };
     text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
 }
