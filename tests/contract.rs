@@ -102,6 +102,7 @@ mod claims {
             a_text_over_4096_bytes_moves_to_a_blob
             a_blob_is_stored_once_and_may_be_named
             a_blob_that_is_not_there_cannot_be_named
+            a_reference_tells_the_truth_about_its_text
             files_are_stored_by_their_hash
         }
         limit {

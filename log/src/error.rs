@@ -49,6 +49,8 @@ pub enum EventError {
     FieldLength { field: &'static str, bytes: usize, limit: usize },
     #[error("names the blob {hash}, which this store does not hold; give the text itself")]
     NoBlob { hash: Hash },
+    #[error("says another size or beginning of the blob {hash} than it has; give the text itself")]
+    BlobDiffers { hash: Hash },
 }
 
 /// Why stored bytes were not believed.

@@ -56,6 +56,6 @@ pub use crate::redb::RedbLog;
 pub use crate::store::{Missing, Store};
 pub use crate::tail::tail;
 pub use crate::value::{
-    BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, ValueRef, ValueWriter,
-    parse_object,
+    BLOB_HEAD, BlobRef, Blobs, DEPTH_MAX, INLINE_MAX, ListRef, MapRef, NamedBlob, ValueRef,
+    ValueWriter, parse_object,
 };

@@ -204,6 +204,10 @@ impl WriteTables for Store {
         Ok(self.blobs.contains_key(hash))
     }
 
+    fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError> {
+        Ok(self.blobs.get(hash).cloned())
+    }
+
     fn compression(&self) -> Compression {
         Compression::Never
     }

@@ -39,6 +39,7 @@ pub(crate) trait Tables {
 /// The tables of one store within one commit.
 pub(crate) trait WriteTables: Tables {
     fn has_blob(&self, hash: &Hash) -> Result<bool, LogError>;
+    fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError>;
     fn compression(&self) -> Compression;
 
     fn put_branch(&mut self, branch: BranchId, record: &BranchRecord) -> Result<(), LogError>;
@@ -217,10 +218,16 @@ fn write(
     let Place { id, tip } = place;
     let (events, blobs) = batch.parts();
     let (fresh, landed) = without_repeats(tables, id, tip.head, events)?;
-    for hash in &blobs.named {
-        let given = blobs.given.iter().any(|(known, _)| known == hash);
-        if !given && !tables.has_blob(hash)? {
-            return Err(EventError::NoBlob { hash: *hash }.into());
+    for named in &blobs.named {
+        let hash = named.hash;
+        let given = blobs.given.iter().find(|(known, _)| *known == hash);
+        let text = match given {
+            Some((_, text)) => Some(text.clone()),
+            None => tables.blob(&hash)?,
+        };
+        let text = text.ok_or(EventError::NoBlob { hash })?;
+        if !named.is_true_of(&text) {
+            return Err(EventError::BlobDiffers { hash }.into());
         }
     }
     // From here on nothing refuses the batch, so a refused one has written nothing.

@@ -12,7 +12,7 @@ mod write;
 
 pub(crate) use check::{check_map, check_str, read_bytes, read_section, read_str, read_varint};
 pub use parse::parse_object;
-pub use write::{Blobs, ValueWriter};
+pub use write::{Blobs, NamedBlob, ValueWriter};
 pub(crate) use write::{insert_length, write_str, write_varint};
 
 use serde_json::{Map, Number, Value};

@@ -7,6 +7,7 @@
 mod activation;
 mod agenda;
 mod bounds;
+mod cut;
 mod error;
 mod evaluate;
 mod fire;
@@ -32,6 +33,7 @@ use serde_json::{Map, Value};
 use smol_str::SmolStr;
 
 pub use bounds::Reached;
+pub(crate) use cut::between_firings;
 pub use error::{EngineError, FoldError};
 pub use library::Library;
 pub use outside::{Start, start_branch};

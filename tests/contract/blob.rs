@@ -1,7 +1,7 @@
 //! Blobs: long texts and files, stored once by hash.
 
 use bytes::Bytes;
-use log::{AppendError, EventError, Hash, Log, LogError, Offset, ValueRef, read_one};
+use log::{AppendError, EventError, Hash, Head, Log, LogError, Offer, Offset, ValueRef, read_one};
 use serde_json::json;
 
 use super::Opened;
@@ -60,7 +60,7 @@ pub(super) fn a_blob_that_is_not_there_cannot_be_named(opened: &Opened) {
     let text = "z".repeat(5000);
     let hash = Hash::of(text.as_bytes());
     let naming = json!({"text": {"$blob": hash.to_string(), "head": &text[..256], "size": 5000}});
-    let refused = append(log, main, log::Head::EMPTY, &[draft(0, &naming)]);
+    let refused = append(log, main, Head::EMPTY, &[draft(0, &naming)]);
     let Err(AppendError::Log(LogError::Event(EventError::NoBlob { hash: named }))) = refused else {
         panic!("{refused:?}")
     };
@@ -80,4 +80,22 @@ pub(super) fn files_are_stored_by_their_hash(opened: &Opened) {
         assert_eq!(log.blob(&hash).expect("it is whole"), Some(bytes));
     }
     assert_eq!(log.blob(&Hash::ZERO).expect("nothing is damaged"), None);
+}
+
+/// Such an event could never be exported: its text would have another reference when it came back.
+pub(super) fn a_reference_tells_the_truth_about_its_text(opened: &Opened) {
+    let (log, main) = (&*opened.log, opened.main().id);
+    let text = "a long text ".repeat(1000);
+    let hash = log.put_blob(text.clone().into()).expect("it is stored");
+    let offer = |size: usize, head: &str| {
+        let reference = json!({"$blob": hash.to_string(), "size": size, "head": head});
+        let drafts = vec![draft(1, &json!({"text": reference}))];
+        log.offer(main, Offer { drafts, expected: None }).wait().expect("an answer")
+    };
+    for (size, head) in [(text.len() + 1, &text[..256]), (text.len(), "another text")] {
+        let refused = offer(size, head).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|error| error.contains(&hash.to_string())), "{size} {head}");
+    }
+    assert_eq!(log.branch(main).expect("main").tip.head, Head::EMPTY, "nothing was written");
+    offer(text.len(), &text[..256]).expect("the truth lands");
 }

@@ -14,7 +14,7 @@ use crate::change::{Change, ChangeRef};
 use crate::error::EventError;
 use crate::event::{Draft, Event};
 use crate::id::{Hash, Offset};
-use crate::value::{Blobs, MapRef, ValueRef};
+use crate::value::{Blobs, MapRef, NamedBlob, ValueRef};
 
 /// Consecutive events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl Sent {
     }
 }
 
-fn blobs_of(event: &Event, found: &mut Vec<Hash>) {
+fn blobs_of(event: &Event, found: &mut Vec<NamedBlob>) {
     blobs_in(event.payload(), found);
     blobs_in(event.extra(), found);
     for change in event.changes().iter() {
@@ -92,13 +92,16 @@ fn blobs_of(event: &Event, found: &mut Vec<Hash>) {
     }
 }
 
-fn blobs_in(map: MapRef<'_>, found: &mut Vec<Hash>) {
+fn blobs_in(map: MapRef<'_>, found: &mut Vec<NamedBlob>) {
     map.iter().for_each(|(_, value)| blobs_in_value(value, found));
 }
 
-fn blobs_in_value(value: ValueRef<'_>, found: &mut Vec<Hash>) {
+fn blobs_in_value(value: ValueRef<'_>, found: &mut Vec<NamedBlob>) {
     match value {
-        ValueRef::Blob(blob) => found.push(blob.hash),
+        ValueRef::Blob(blob) => {
+            let (hash, size, head) = (blob.hash, blob.size, blob.head.to_owned());
+            found.push(NamedBlob { hash, size, head });
+        }
         ValueRef::List(list) => list.iter().for_each(|item| blobs_in_value(item, found)),
         ValueRef::Map(map) => blobs_in(map, found),
         _ => {}

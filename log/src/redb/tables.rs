@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ::redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use bytes::Bytes;
 
-use super::rows::{TIP_BYTES, write_blob, write_branch, write_tip};
+use super::rows::{TIP_BYTES, read_blob, write_blob, write_branch, write_tip};
 use super::state::State;
 use crate::block::{Block, Compression};
 use crate::branch::Tip;
@@ -170,6 +170,13 @@ impl Tables for Group<'_> {
 impl WriteTables for Group<'_> {
     fn has_blob(&self, hash: &Hash) -> Result<bool, LogError> {
         Ok(self.note(self.blobs.get(hash.as_bytes()))?.is_some())
+    }
+
+    fn blob(&self, hash: &Hash) -> Result<Option<Bytes>, LogError> {
+        let row = self.note(self.blobs.get(hash.as_bytes()))?;
+        let damaged = |what| LogError::Blob { hash: *hash, what };
+        let row = row.map(|row| Bytes::copy_from_slice(row.value()));
+        row.map(|row| read_blob(hash, &row).map_err(damaged)).transpose()
     }
 
     fn compression(&self) -> Compression {

@@ -15,8 +15,37 @@ use crate::id::Hash;
 pub struct Blobs {
     /// The texts that were given, by hash.
     pub given: Vec<(Hash, Bytes)>,
-    /// The hashes that were only named, in the `$blob` form; the store must hold them.
-    pub named: Vec<Hash>,
+    /// The texts that were only named, in the `$blob` form; the store must hold them.
+    pub named: Vec<NamedBlob>,
+}
+
+/// What an event says of a text that it does not bring along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedBlob {
+    /// The hash of the text.
+    pub hash: Hash,
+    /// How long it is said to be, in bytes.
+    pub size: u64,
+    /// How it is said to begin.
+    pub head: String,
+}
+
+impl NamedBlob {
+    /// Whether this is what the text with its hash is like.
+    pub(crate) fn is_true_of(&self, text: &[u8]) -> bool {
+        let head = self.head.as_bytes();
+        self.size == text.len() as u64 && text.starts_with(head) && head.len() == head_of(text)
+    }
+}
+
+/// How many bytes of a text stay in sight: up to 256, and whole characters.
+fn head_of(text: &[u8]) -> usize {
+    let mut end = BLOB_HEAD.min(text.len());
+    // A byte of the form 10xxxxxx goes on with a character.
+    while end < text.len() && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    end
 }
 
 /// Writes values in canonical form.
@@ -99,7 +128,8 @@ impl ValueWriter {
             Value::Object(map) => {
                 if let Some(blob) = named_blob(map) {
                     self.blob(blob.0, blob.1, blob.2);
-                    self.blobs.named.push(blob.0);
+                    let (hash, size, head) = (blob.0, blob.1, blob.2.to_owned());
+                    self.blobs.named.push(NamedBlob { hash, size, head });
                     return Ok(());
                 }
                 let depth = place.deeper(depth)?;
@@ -136,11 +166,7 @@ impl ValueWriter {
             return;
         }
         let hash = Hash::from_bytes(*blake3::hash(text.as_bytes()).as_bytes());
-        let mut head = BLOB_HEAD;
-        while !text.is_char_boundary(head) {
-            head -= 1;
-        }
-        self.blob(hash, text.len() as u64, &text[..head]);
+        self.blob(hash, text.len() as u64, &text[..head_of(text.as_bytes())]);
         self.blobs.given.push((hash, Bytes::copy_from_slice(text.as_bytes())));
     }
 

@@ -25,7 +25,12 @@ pub(super) struct Args {
 #[allow(clippy::needless_pass_by_value, reason = "every command takes its arguments")]
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let log = shell.open(Missing::Refuse)?;
-    let (parent, cut) = shell.resolve(&*log, &args.address)?;
+    let (parent, asked) = shell.resolve(&*log, &args.address)?;
+    let cut = crate::engine::between_firings(&*log, parent.id, asked)?;
+    if cut != asked {
+        let name = &parent.name;
+        shell.say(format_args!("{name}@{asked} lies inside of a firing; cut at {name}@{cut}"));
+    }
     let made = log.fork(parent.id, cut, &args.name, "")?;
     let from = format!("{}@{cut}", parent.name);
     shell.either(

@@ -65,14 +65,14 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let overrides =
         Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
-    let flock = Flock::read(&args.flock, &overrides)?;
+    let mut flock = Flock::read(&args.flock, &overrides)?;
     let path = shell.store_of(&args.flock);
     if args.fresh {
         set_aside(&path, shell)?;
     }
     let store = shell.open_path(path, Missing::Create)?;
     let watch = Stopwatch::start();
-    let (mut engine, began) = open(&store, &flock, &args, shell)?;
+    let (mut engine, began) = open(&store, &mut flock, &args, shell)?;
     if let Some(threads) = args.threads.or_else(all_threads) {
         engine.set_threads(threads.max(1));
     }
@@ -120,7 +120,7 @@ fn set_aside(path: &Path, shell: &mut Shell<'_>) -> Result<(), Failure> {
 /// Starts the branch or follows the flock on one that has begun. Tells whether it was started.
 fn open(
     store: &Arc<Store>,
-    flock: &Flock,
+    flock: &mut Flock,
     args: &Args,
     shell: &mut Shell<'_>,
 ) -> Result<(Engine, bool), Failure> {
@@ -147,6 +147,10 @@ fn open(
                 "{name} began with the seed {}; another seed is another run: --fresh, or --branch NAME",
                 engine.started()["seed"]
             )));
+        }
+        if args.seed.is_none() {
+            // A branch keeps the seed it began with, which may not be the one in the file.
+            flock.seed = engine.started()["seed"].as_i64().unwrap_or(flock.seed);
         }
         let synced = flock::sync(&mut engine, flock, now())?;
         tell_synced(&synced, shell);

@@ -57,10 +57,10 @@ pub fn start_branch(
 fn start_batch(start: &Start) -> Result<Batch, EngineError> {
     let seed = json!(start.seed);
     let derive = || Derivation::new().text("start").json(&seed);
-    let begin = Draft {
-        payload: start.flock.clone(),
-        ..Draft::new(derive().finish(), "flock.started", "runtime")
-    };
+    let mut payload = start.flock.clone();
+    let count = 1 + start.behaviors.len() + start.events.len();
+    payload.insert(super::cut::START_EVENTS.to_owned(), json!(count));
+    let begin = Draft { payload, ..Draft::new(derive().finish(), "flock.started", "runtime") };
     let mut drafts = vec![begin];
     for (name, payload) in &start.behaviors {
         let id = load_id(start.seed, None, name);

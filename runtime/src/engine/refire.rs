@@ -129,12 +129,21 @@ fn refire_group(
             refired.divergences.push(Divergence {
                 offset: first.offset(),
                 behavior: activation.behavior.to_string(),
-                recorded: recorded.iter().map(|event| format!("{event:?}")).collect(),
-                proposed: proposed.iter().map(|staged| format!("{:?}", staged.event)).collect(),
+                recorded: recorded.iter().map(|event| line(log, event)).collect(),
+                proposed: proposed.iter().map(|staged| line(log, &staged.event)).collect(),
             });
         }
     }
     Ok(())
+}
+
+/// An event as its line of an export; one whose long texts are not stored, by its id.
+fn line(log: &dyn Log, event: &Event) -> String {
+    let mut line = Vec::new();
+    match log::write_line(log, event, log::Escapes::Needed, &mut line) {
+        Ok(()) => String::from_utf8_lossy(&line).trim_end().to_owned(),
+        Err(_) => format!("{} {} with a text that is not stored", event.kind(), event.id()),
+    }
 }
 
 /// Makes sure that the code of what an event loaded is at hand.
