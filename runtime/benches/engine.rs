@@ -178,6 +178,23 @@ fn idle(count: usize) -> f64 {
     began.elapsed().as_secs_f64() / times as f64 * 1e6
 }
 
+/// Milliseconds to the world at the middle of a log of so many events.
+fn at_the_middle(folder: &Path, size: u64) -> (f64, f64) {
+    let log = disk(folder);
+    let snapshots = Snapshots::beside(&folder.join("bench.redb"));
+    let mut engine = engine(&log, on_pattern(), "b", snapshots.clone());
+    run(&mut engine, size);
+    let middle = log::Head::of_count(size / 2);
+    let time = |from: &Snapshots| {
+        let began = Instant::now();
+        let graph = from.graph_at(&*log, engine.branch(), middle).expect("it folds");
+        assert_eq!(graph.head(), middle);
+        began.elapsed().as_secs_f64() * 1e3
+    };
+    let best = |from: &Snapshots| (0..3).map(|_| time(from)).fold(f64::MAX, f64::min);
+    (best(&Snapshots::none()), best(&snapshots))
+}
+
 fn main() {
     let full = std::env::args().any(|argument| argument == "full");
     let sizes: &[u64] =
@@ -206,6 +223,13 @@ fn main() {
     row("chain on a kind, Rust, durable", sizes, || engine(&fresh(), chain(), "ball", none()));
     row("chain on a kind, script, durable", sizes, || engine(&fresh(), script(), "ball", none()));
     row("1 to 1,000, Rust, durable", sizes, || engine(&fresh(), fan_out(), "round", none()));
+    println!("\nthe world at the middle of a log, milliseconds: folded, and from a snapshot");
+    for size in sizes {
+        let inside = folder.path().join(format!("at-{size}"));
+        std::fs::create_dir(&inside).expect("a folder");
+        let (folded, near) = at_the_middle(&inside, *size);
+        println!("{:<44}{folded:>12.1}{near:>12.1}", format!("{size} events"));
+    }
     println!("\nan event that wakes nobody, microseconds");
     for count in [0, 1, 10, 100, 1000] {
         println!("{:<44}{:>12.2}", format!("{count} behaviors"), idle(count));

@@ -60,12 +60,10 @@ impl Snapshots {
     }
 
     /// The graph that the events before `cut.next()` fold into, from the nearest snapshot.
-    pub(crate) fn graph_at(
-        &self,
-        log: &dyn Log,
-        branch: BranchId,
-        cut: Head,
-    ) -> Result<Graph, FoldError> {
+    ///
+    /// # Errors
+    /// The log is damaged or cannot be read.
+    pub fn graph_at(&self, log: &dyn Log, branch: BranchId, cut: Head) -> Result<Graph, FoldError> {
         let mut graph = self.nearest(log, branch, cut, read_graph)?.unwrap_or_default();
         for event in read(log, branch, graph.head().next()..cut.next())? {
             let event = event?;

@@ -17,7 +17,7 @@ Examples:
 /// How many differences are told.
 const TOLD_MAX: usize = 100;
 
-/// Compare two worlds; ends with 1 when they differ
+/// Compares two worlds; ends with 1 when they differ
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

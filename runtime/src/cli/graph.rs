@@ -13,7 +13,7 @@ Examples:
   starling graph --at main@600       the world after event 600
   starling graph --json | jq '.nodes | length'";
 
-/// Show the world: every node and edge, with its properties
+/// Shows the world: every node and edge, with its properties
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

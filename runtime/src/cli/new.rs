@@ -47,7 +47,7 @@ def greet_guest(guest, settings):
     emit("guest.greeted", {"guest": guest.id}, greeting, link(greeting, "FOR", guest))
 "#;
 
-/// Make something to begin with
+/// Makes something to begin with
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

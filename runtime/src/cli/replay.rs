@@ -16,7 +16,7 @@ Examples:
   starling replay              fold the branch main and check every hash of its chain
   starling replay --refire     and run every firing again with the code of its time";
 
-/// Fold a branch again and check it; nothing is written, nothing outside is asked
+/// Folds a branch again and checks it; nothing is written, nothing outside is asked
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

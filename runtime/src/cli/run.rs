@@ -23,7 +23,7 @@ Examples:
   starling run examples/bridge --fresh --seed 7  from the start again, the old store is kept
   starling run examples/life --until '(w:World) WHERE w.generation = 69'";
 
-/// Run a flock: a folder with a flock.toml and behaviors
+/// Runs a flock: a folder with a flock.toml and behaviors
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

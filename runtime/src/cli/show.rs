@@ -14,7 +14,7 @@ Examples:
   starling show branch:short               a node or an edge as it is now
   starling show branch:short --at main@42  and as it was then; the beginning of an id will do";
 
-/// Show one event, node or edge, whole
+/// Shows one event, node or edge, whole
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {

@@ -23,7 +23,7 @@ const TOLD_MAX: usize = 12;
 /// How many causes are told, from the last change back.
 const CAUSES_MAX: usize = 20;
 
-/// Tell why something is as it is: each change, by whom, and the causes behind the last one
+/// Tells why something is as it is: each change, by whom, and the causes behind the last one
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
