@@ -74,6 +74,10 @@ impl RedbLog {
         let opened = open::open(path)?;
         recovery::check_anchor(path, &opened)?;
         let anchor = anchor::path_beside(path);
+        open::remove_leftovers(&anchor).map_err(|source| LogError::Io {
+            doing: "looking for what an interrupted owner left in the folder",
+            source,
+        })?;
         if let Err(source) = Anchor::of(opened.id, &opened.state).write(&anchor) {
             // A full disk must not keep anybody from reading; the older anchor still holds.
             let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];

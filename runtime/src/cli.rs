@@ -94,8 +94,8 @@ Examples:
 
 const AFTER: &str = "\
 A store is a file. It is named by --store, else by STARLING_STORE, else it is
-.starling/store.redb in this folder or the nearest one above. While a process has it open, every other
-command works through that process. STARLING_LOG=debug shows what happens inside.
+.starling/store.redb in this folder or the nearest one above. While a process has it open,
+every other command works through that process. STARLING_LOG=debug shows what happens inside.
 An address is BRANCH@OFFSET: main@42, main@head, main@head~5.
 Exit codes: 0 done, 1 failed or different, 2 wrong usage, 3 not found, 4 damaged, 5 diverged,
 6 conflict, 130 interrupted.";

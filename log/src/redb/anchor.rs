@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::open::temporary_path;
 use super::rows::{read_hash, read_u64};
 use super::state::State;
 use crate::error::LogError;
@@ -101,14 +102,16 @@ impl Anchor {
         // An owner that leaves may write its last anchor while the next one writes its first.
         static NTH: AtomicU64 = AtomicU64::new(0);
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(format!(".new-{}-{nth}", std::process::id()));
-        let temporary = PathBuf::from(temporary);
+        let temporary = temporary_path(path, &format!("{}-{nth}", std::process::id()));
         let mut file = File::create(&temporary)?;
+        file.lock()?;
         file.write_all(&self.to_bytes())?;
         file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        sync_folder(path)
+        match fs::rename(&temporary, path) {
+            // The next owner took it for a leftover: from now on it keeps the anchor.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed.and_then(|()| sync_folder(path)),
+        }
     }
 }
 

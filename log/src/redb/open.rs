@@ -90,15 +90,16 @@ fn give_name(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn temporary_path(path: &Path, id: &str) -> PathBuf {
+pub(super) fn temporary_path(path: &Path, id: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new-");
     name.push(id);
     name.into()
 }
 
-/// Removes the temporary files of creations that died; one that is under way holds a lock.
-fn remove_leftovers(path: &Path) -> io::Result<()> {
+/// Removes the temporary files of those who died before they gave them the name of `path`; a file that
+/// is still being written is locked.
+pub(super) fn remove_leftovers(path: &Path) -> io::Result<()> {
     let prefix = temporary_path(path, "");
     let prefix = prefix.file_name().expect("a name was put at its end").to_owned();
     for entry in fs::read_dir(folder_of(path))? {

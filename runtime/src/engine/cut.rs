@@ -5,8 +5,8 @@ use log::{BranchId, Event, Head, Log, LogError, Offset, read, read_one};
 /// How many events the batch that starts a branch has, as `flock.started` says.
 pub(super) const START_EVENTS: &str = "start_events";
 
-/// The cut that is meant by `asked`: inside of a firing it moves to the firing's first offset, inside
-/// of the start batch to its end.
+/// The cut that is meant by `asked`: inside of a firing it moves to the firing's first offset,
+/// inside of the start batch to its end.
 ///
 /// # Errors
 /// The log cannot be read.
