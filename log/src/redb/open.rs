@@ -97,8 +97,8 @@ pub(super) fn temporary_path(path: &Path, id: &str) -> PathBuf {
     name.into()
 }
 
-/// Removes the temporary files of those who died before they gave them the name of `path`; a file that
-/// is still being written is locked.
+/// Removes the temporary files of those who died before they gave them the name of `path`; a file
+/// that is still being written is locked.
 pub(super) fn remove_leftovers(path: &Path) -> io::Result<()> {
     let prefix = temporary_path(path, "");
     let prefix = prefix.file_name().expect("a name was put at its end").to_owned();
