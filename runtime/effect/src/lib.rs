@@ -1,0 +1,19 @@
+//! What leaves for the world and what comes back: executors of effects.
+//!
+//! 1. One door: only an executor acts, and it is called only for an attempt whose intent is durable.
+//! 2. One answer: every call ends in exactly one `Answer` within its deadline and a stated bound.
+//! 3. Honest: what cannot be known is `Unknown`; an executor never guesses.
+//!
+//! An executor knows no log, no graph and no behavior. It is handed a `Call` and answers it.
+
+mod answer;
+mod call;
+mod class;
+mod error;
+mod executor;
+
+pub use answer::{Answer, Fingerprint, Seen};
+pub use call::{Call, Cancel};
+pub use class::Class;
+pub use error::{Blame, EffectError};
+pub use executor::{Executor, Limits, Pending};
