@@ -3,6 +3,7 @@
 //!
 //!     cargo bench -p starling-runtime --bench engine            10^3 to 10^5
 //!     cargo bench -p starling-runtime --bench engine -- full    up to 10^6
+//!     cargo bench -p starling-runtime --bench engine -- chain   only rows with this word
 
 use std::path::Path;
 use std::sync::Arc;
@@ -147,6 +148,11 @@ fn fan_out_script() -> Vec<Loaded> {
 
 /// One row: firings a second at each size.
 fn row(name: &str, sizes: &[u64], mut make: impl FnMut() -> Engine) {
+    let mut words =
+        std::env::args().skip(1).filter(|word| word != "full" && !word.starts_with('-'));
+    if words.next().is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     print!("{name:<44}");
     for size in sizes {
         let best = (0..3).map(|_| run(&mut make(), *size)).fold(f64::MAX, f64::min);
@@ -274,6 +280,9 @@ fn main() {
     row("chain on a kind, Rust, durable", sizes, || engine(&fresh(), chain(), "ball", none()));
     row("chain on a kind, script, durable", sizes, || engine(&fresh(), script(), "ball", none()));
     row("1 to 1,000, Rust, durable", sizes, || engine(&fresh(), fan_out(), "round", none()));
+    if std::env::args().skip(1).any(|word| word != "full" && !word.starts_with('-')) {
+        return;
+    }
     println!("\ndecode and fold from disk, events a second: a small world, one that grows");
     for size in sizes {
         let inside = folder.path().join(format!("disk-{size}"));
