@@ -4,6 +4,7 @@ mod absences;
 mod before;
 mod changes;
 mod model;
+mod oracle;
 mod random;
 mod schemas;
 mod worlds;
