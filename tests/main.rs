@@ -24,6 +24,7 @@ mod oracle;
 mod recover;
 mod refire;
 mod round;
+mod wake;
 mod world;
 
 mod purity;
