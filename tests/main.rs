@@ -19,6 +19,7 @@ mod tamper;
 
 mod bounds;
 mod examples;
+mod flocks;
 mod forge;
 mod oracle;
 mod recover;
