@@ -24,6 +24,7 @@ mod oracle;
 mod recover;
 mod refire;
 mod round;
+mod tck;
 mod world;
 
 mod support;
