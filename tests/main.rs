@@ -26,6 +26,7 @@ mod recover;
 mod refire;
 mod round;
 mod wake;
+mod tck;
 mod world;
 
 mod purity;
