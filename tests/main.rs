@@ -26,5 +26,6 @@ mod refire;
 mod round;
 mod world;
 
+mod purity;
 mod support;
 mod tidy;

@@ -164,7 +164,9 @@ fn tell_synced(synced: &Synced, shell: &mut Shell<'_>) {
     replaced.iter().for_each(|name| shell.say(format_args!("~ {name} is replaced")));
     removed.iter().for_each(|name| shell.say(format_args!("- {name} is removed")));
     for (path, error) in rejected {
-        shell.say(format_args!("! {path} is broken, its last good version stays:\n{error}"));
+        shell.say(format_args!(
+            "! {path} is not loaded; its last good version, if there is one, stays:\n{error}"
+        ));
     }
     settings
         .iter()
@@ -345,6 +347,7 @@ impl From<EngineError> for Failure {
             EngineError::Log(error) => error.into(),
             EngineError::Append(error) => error.into(),
             EngineError::Fold(crate::engine::FoldError::Log(error)) => error.into(),
+            EngineError::Changed(what) => Failure::Usage(what),
             other => Failure::Failed(other.to_string()),
         }
     }

@@ -137,7 +137,7 @@ pub fn sync(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, Eng
     if !refused.is_empty() {
         let what = refused.join("; ");
         let fix = "start anew with --fresh, or on a new branch with --branch NAME";
-        return Err(EngineError::Refused(format!("flock.toml: {what}; {fix}")));
+        return Err(EngineError::Changed(format!("flock.toml: {what}; {fix}")));
     }
     let mut synced = Synced::default();
     sync_settings(engine, flock, now, &mut synced)?;
@@ -183,6 +183,9 @@ fn sync_source(
     now: Time,
     synced: &mut Synced,
 ) -> Result<(), EngineError> {
+    if let Some(error) = declared.iter().find_map(|loaded| too_late(engine, loaded)) {
+        return reject(engine, source, &format!("{}: {error}", source.path), now, synced);
+    }
     let payloads = source.payloads();
     for (loaded, (name, payload)) in declared.iter().zip(payloads) {
         let standing = engine.loaded_payload(&name);
@@ -196,6 +199,20 @@ fn sync_source(
         list.push(name.to_string());
     }
     Ok(())
+}
+
+/// Why a behavior cannot be added to a branch that has begun, if it cannot: the events before it are
+/// not shown to it, so it must not believe that it saw them.
+fn too_late(engine: &Engine, loaded: &Loaded) -> Option<String> {
+    let metadata = loaded.metadata();
+    let known = engine.loaded_payload(&metadata.name).is_some();
+    (metadata.from_beginning && !known).then(|| {
+        format!(
+            "{} wants events `from` the \"beginning\", and the branch has begun; leave `from` out to \
+             hear events from now on, or start anew with --fresh",
+            metadata.name
+        )
+    })
 }
 
 /// A broken file changes nothing: the last good version of its behaviors stays.
