@@ -3,13 +3,19 @@
 //! A command is one file here: `Args`, whose doc comment is its help, and `run`. It is added by its
 //! `mod` line and its line in `commands!`.
 
+mod answer;
 mod append;
+mod approve;
 mod backup;
 mod branches;
+mod cancel;
+mod deny;
 mod diff;
+mod effects;
 mod export;
 mod failure;
 mod fork;
+mod grant;
 mod graph;
 mod import;
 mod log;
@@ -18,6 +24,7 @@ mod place;
 mod replay;
 mod run;
 mod sentence;
+mod settle;
 mod shell;
 mod show;
 mod verify;
@@ -66,6 +73,12 @@ commands! {
     Diff = diff
     Replay = replay
     Append = append
+    Effects = effects
+    Approve = approve
+    Deny = deny
+    Settle = settle
+    Cancel = cancel
+    Grant = grant
     Branches = branches
     Fork = fork
     Verify = verify

@@ -5,6 +5,7 @@
 //! metadata and the hash of its source in an event of its own.
 
 mod file;
+mod policy;
 mod sources;
 mod sync;
 
@@ -19,6 +20,7 @@ use log::{Draft, Time};
 use projection::Pattern;
 use serde_json::{Map, Value};
 
+use crate::effect::{Executors, Serving};
 use crate::engine::Schedule;
 
 /// A flock as read from its folder.
@@ -40,6 +42,12 @@ pub struct Flock {
     pub settings: Map<String, Value>,
     /// The bounds, as the log holds them.
     pub budget: Map<String, Value>,
+    /// What may leave and how, as the log holds it.
+    pub policy: Map<String, Value>,
+    /// The folder that it works in.
+    pub workspace: Option<PathBuf>,
+    /// Recorded answers: the file, and how they are served.
+    pub answers: Option<(PathBuf, Serving)>,
     /// How long a run may take, in seconds by the clock; it is no part of the log.
     pub wall_seconds: Option<u64>,
     /// What is appended once, on a new branch.
@@ -72,6 +80,14 @@ impl Flock {
         flock.sources = sources::read(folder)?;
         sources::refuse_twins(&flock.sources)?;
         Ok(flock)
+    }
+
+    /// Who does the effects of the flock.
+    ///
+    /// # Errors
+    /// A tool file cannot be used.
+    pub fn executors(&self) -> Result<Executors, FlockError> {
+        Ok(Executors::new())
     }
 
     /// Where its store is unless the caller says otherwise.

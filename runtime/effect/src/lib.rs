@@ -16,4 +16,4 @@ pub use answer::{Answer, Fingerprint, Seen};
 pub use call::{Call, Cancel};
 pub use class::Class;
 pub use error::{Blame, EffectError};
-pub use executor::{Executor, Limits, Pending};
+pub use executor::{Executor, Limits, Pending, Usage};
