@@ -27,8 +27,8 @@ pub use crate::delta::{Delta, Operation, Written};
 pub use crate::diff::{Difference, PropertyDifference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 pub use crate::pattern::{
-    Aspect, DeltaRows, Env, Exhausted, Kind, Pattern, PatternError, Row, Steps, Types, Variable,
-    Watch,
+    Aspect, DeltaRows, Env, Exhausted, Explanation, Fixed, Kind, Pattern, PatternError, Row,
+    SearchPlan, Stage, Steps, Types, Variable, Watch,
 };
 pub use crate::refusal::Refusal;
 pub use crate::schema::SCHEMA_DECLARED;

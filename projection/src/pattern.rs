@@ -27,7 +27,8 @@ mod value;
 
 pub use env::Env;
 pub use error::PatternError;
-pub use interest::{Aspect, Watch};
+pub use explain::{Explanation, SearchPlan, Stage};
+pub use interest::{Aspect, Fixed, Watch};
 pub use program::Kind;
 pub use row::{DeltaRows, Row};
 pub use steps::{Exhausted, Steps};
@@ -235,7 +236,7 @@ impl Pattern {
     /// How the pattern is searched for in this graph: from nothing, and from each part that an
     /// event can change.
     #[must_use]
-    pub fn explain(&self, graph: &Graph) -> String {
+    pub fn explain(&self, graph: &Graph) -> Explanation {
         explain::explain(&self.program, &self.canonical, graph)
     }
 }
