@@ -7,6 +7,7 @@ mod append;
 mod backup;
 mod branches;
 mod diff;
+mod explain;
 mod export;
 mod failure;
 mod fork;
@@ -64,6 +65,7 @@ commands! {
     Graph = graph
     Why = why
     Diff = diff
+    Explain = explain
     Replay = replay
     Append = append
     Branches = branches

@@ -21,6 +21,7 @@ mod rounds;
 mod settings;
 pub(crate) mod state;
 mod subscription;
+mod watchers;
 mod wave;
 
 use std::collections::VecDeque;
