@@ -12,6 +12,7 @@ mod cancel;
 mod deny;
 mod diff;
 mod effects;
+mod explain;
 mod export;
 mod failure;
 mod fork;
@@ -71,6 +72,7 @@ commands! {
     Graph = graph
     Why = why
     Diff = diff
+    Explain = explain
     Replay = replay
     Append = append
     Effects = effects

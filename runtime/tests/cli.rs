@@ -332,3 +332,42 @@ fn backups_and_guests_work_while_events_pour_in() {
         assert_eq!(fork["link"], copied["link"], "{address}");
     }
 }
+
+/// The plan of a pattern names each search with its cost, and what keeps it from being a trigger.
+#[test]
+fn explain_tells_how_a_pattern_is_searched_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut lines = String::new();
+    for n in 0..20 {
+        let task = serde_json::json!({"kind": "task.made", "payload": {}, "changes": [
+            {"create": format!("t{n}"), "type": "Task", "properties": {"room": n % 4}},
+            {"create": format!("r{n}"), "type": "Room", "properties": {"number": n}},
+        ]});
+        lines += &format!("{task}\n");
+    }
+    std::fs::write(at.join("lines"), lines).unwrap();
+    let mut append = command(at, &["append", "-", "-q"]);
+    let done = append.stdin(std::fs::File::open(at.join("lines")).unwrap()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+
+    let pattern = "(t:Task), (r:Room) WHERE r.number = t.room";
+    let told = ok(at, &["explain", pattern]);
+    assert!(told.starts_with(pattern), "{told}");
+    assert!(
+        told.contains("from nothing: about") && told.contains("from a change of `t`"),
+        "{told}"
+    );
+    assert!(told.contains("by the index of number"), "{told}");
+    assert!(told.contains("it needs an index of Room.number"), "{told}");
+    let early = ok(at, &["explain", pattern, "--at", "main@9"]);
+    assert!(early.contains("every node :Task, about 10.0 each"), "half of it: {early}");
+    let plan = json(&ok(at, &["explain", pattern, "--json"]));
+    assert_eq!(plan["searches"].as_array().unwrap().len(), 3, "{plan}");
+    assert_eq!(plan["searches"][0]["stages"][0]["binds"][0], "`t`", "{plan}");
+    assert!(
+        plan["searches"][1]["steps"].as_f64().unwrap() >= 1.0 && plan["disconnected"].is_null()
+    );
+    assert!(ok(at, &["explain", "(t:Task), (r:Room)"]).contains("it cannot be a trigger"));
+    fails(at, &["explain", "(t:Task"], 2, "column 8");
+}
