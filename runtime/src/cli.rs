@@ -15,6 +15,7 @@ mod import;
 mod log;
 mod new;
 mod place;
+mod query;
 mod replay;
 mod run;
 mod sentence;
@@ -62,6 +63,7 @@ commands! {
     Log = log
     Show = show
     Graph = graph
+    Query = query
     Why = why
     Diff = diff
     Replay = replay
