@@ -22,6 +22,7 @@ mod import;
 mod log;
 mod new;
 mod place;
+mod query;
 mod replay;
 mod run;
 mod sentence;
@@ -70,6 +71,7 @@ commands! {
     Log = log
     Show = show
     Graph = graph
+    Query = query
     Why = why
     Diff = diff
     Explain = explain
