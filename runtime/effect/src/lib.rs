@@ -11,9 +11,17 @@ mod call;
 mod class;
 mod error;
 mod executor;
+mod keeper;
+mod mcp;
+mod process;
+mod sandbox;
+mod schema;
+pub mod tools;
 
 pub use answer::{Answer, Fingerprint, Seen};
 pub use call::{Call, Cancel};
 pub use class::Class;
 pub use error::{Blame, EffectError};
 pub use executor::{Executor, Limits, Pending};
+pub use keeper::keep_if_asked;
+pub use sandbox::Sandbox;
