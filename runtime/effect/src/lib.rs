@@ -7,10 +7,13 @@
 //! An executor knows no log, no graph and no behavior. It is handed a `Call` and answers it.
 
 mod answer;
+mod beneath;
+pub mod builtin;
 mod call;
 mod class;
 mod error;
 mod executor;
+mod http;
 mod keeper;
 mod mcp;
 mod process;
