@@ -1,8 +1,7 @@
-//! The effects that come with Starling: files, search, patches, commands, git, HTTP, and asking a
-//! person. Each is a file here.
+//! The effects that come with Starling: files, search, patches, commands, git and HTTP.
+//! Each is a file here. A person is asked by the runtime itself.
 
 mod git;
-mod human;
 mod list;
 mod local;
 mod patch;
@@ -47,7 +46,6 @@ pub fn all(policy: &Policy) -> Vec<Named> {
         ("git.diff", Arc::new(git::Git::diff(policy))),
         ("git.status", Arc::new(git::Git::status(policy))),
         ("http.fetch", Arc::new(http::Fetch::new(policy))),
-        ("human.ask", Arc::new(human::Ask::new())),
         ("search", local(search::effect(flock))),
         ("shell", Arc::new(shell::Shell::new(policy))),
     ];

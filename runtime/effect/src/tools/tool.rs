@@ -50,20 +50,21 @@ impl Tool {
             Err(error) => Answer::Failed(error),
         }
     }
+}
 
-    async fn ask(&self, call: &Call) -> Seen {
-        let Some(argv) = &self.file.reconcile else {
-            return no_reconcile(self.file.class);
-        };
-        let mut command = match self.place.command(&self.file, argv, call) {
-            Ok(command) => command,
-            Err(error) => return Seen::Unreachable(error),
-        };
-        command.confines.writes = false;
-        match command.run(call, &self.file.limits).await {
-            Ok(done) => judge::seen(&self.file, &done),
-            Err(error) => Seen::Unreachable(error),
-        }
+/// Asks the file's command what became of an attempt.
+pub(crate) async fn reconcile(place: &Place, file: &ToolFile, class: Class, call: &Call) -> Seen {
+    let Some(argv) = &file.reconcile else {
+        return no_reconcile(class);
+    };
+    let mut command = match place.command(file, argv, call) {
+        Ok(command) => command,
+        Err(error) => return Seen::Unreachable(error),
+    };
+    command.confines.writes = false;
+    match command.run(call, &file.limits).await {
+        Ok(done) => judge::seen(file, &done),
+        Err(error) => Seen::Unreachable(error),
     }
 }
 
@@ -100,7 +101,7 @@ impl Executor for Tool {
     }
 
     fn look<'a>(&'a self, call: &'a Call, _intent: &'a Value) -> Pending<'a, Seen> {
-        Box::pin(self.ask(call))
+        Box::pin(reconcile(&self.place, &self.file, self.file.class, call))
     }
 }
 

@@ -5,4 +5,5 @@ mod escapes;
 mod files;
 mod host;
 mod programs;
+mod servers;
 mod support;
