@@ -10,6 +10,7 @@ mod diff;
 mod export;
 mod failure;
 mod fork;
+mod gateway;
 mod graph;
 mod import;
 mod log;
@@ -72,6 +73,7 @@ commands! {
     Import = import
     Export = export
     Backup = backup
+    Gateway = gateway
 }
 
 /// An append-only log that projects into a graph, and behaviors that react to it.

@@ -7,11 +7,13 @@
 mod file;
 mod sources;
 mod sync;
+mod trust;
 
 pub use file::{FlockError, Overrides};
 pub use sources::Source;
 pub(crate) use sync::library_of;
 pub use sync::{Synced, start, sync};
+pub use trust::{Consent, Question, TrustError};
 
 use std::path::{Path, PathBuf};
 

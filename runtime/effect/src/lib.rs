@@ -1,6 +1,6 @@
 //! What leaves for the world and what comes back: executors of effects.
 //!
-//! 1. One door: only an executor acts, and it is called only for an attempt whose intent is durable.
+//! 1. One door: only an executor acts, and only for an attempt whose intent is durable.
 //! 2. One answer: every call ends in exactly one `Answer` within its deadline and a stated bound.
 //! 3. Honest: what cannot be known is `Unknown`; an executor never guesses.
 //!
@@ -22,9 +22,11 @@ mod schema;
 pub mod tools;
 
 pub use answer::{Answer, Fingerprint, Seen};
-pub use call::{Call, Cancel};
+pub use call::Call;
 pub use class::Class;
 pub use error::{Blame, EffectError};
 pub use executor::{Executor, Limits, Pending};
 pub use keeper::keep_if_asked;
 pub use sandbox::Sandbox;
+/// Ends an attempt and all that it started.
+pub use tokio_util::sync::CancellationToken as Cancel;

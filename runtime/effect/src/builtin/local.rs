@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::Cancel;
 use crate::answer::{Answer, Fingerprint, Seen};
 use crate::beneath::Beneath;
-use crate::call::{Call, Cancel};
+use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::executor::{Executor, Limits, Pending};

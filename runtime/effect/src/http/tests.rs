@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::call::Cancel;
+use crate::Cancel;
 use crate::sandbox::Sandbox;
 
 /// A server on this machine that counts its visitors and answers what it is told to.
