@@ -18,6 +18,7 @@ mod space;
 mod tamper;
 
 mod bounds;
+mod effects;
 mod examples;
 mod forge;
 mod oracle;
@@ -26,5 +27,6 @@ mod refire;
 mod round;
 mod world;
 
+mod purity;
 mod support;
 mod tidy;

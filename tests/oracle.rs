@@ -64,7 +64,13 @@ impl Behavior for Interpreted {
             };
             let kind = emitted[1].as_str().expect("a text").into();
             let payload = payload.as_object().expect("an object").clone();
-            out.push(Proposal { kind, payload, changes, key: key.map(Into::into) })?;
+            out.push(Proposal {
+                kind,
+                payload,
+                changes,
+                key: key.map(Into::into),
+                word: behaviors::Word::Event,
+            })?;
         }
         Ok(())
     }

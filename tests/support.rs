@@ -7,6 +7,7 @@ use log::{
 use serde_json::{Value, json};
 
 pub(crate) mod disk;
+pub(crate) mod effects;
 pub(crate) mod flock;
 pub(crate) mod ledger;
 pub(crate) mod random;

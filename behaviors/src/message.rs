@@ -15,6 +15,7 @@ use crate::error::{MessageError, ReactError};
 use crate::proposal::{Proposal, Reply};
 use crate::stream::Stream;
 use crate::view::{Binding, EventView, Firing, Read};
+use crate::word::Word;
 
 #[derive(Serialize, Deserialize)]
 struct Message<'a> {
@@ -163,6 +164,7 @@ impl Proposal {
             "payload": self.payload,
             "changes": changes,
             "key": self.key.as_deref(),
+            "word": self.word.as_str(),
         })
     }
 
@@ -181,6 +183,12 @@ impl Proposal {
             payload: json["payload"].as_object().ok_or_else(|| missing("payload"))?.clone(),
             changes: changes.map_err(|error| bad(error.to_string()))?,
             key: json["key"].as_str().map(SmolStr::from),
+            word: match &json["word"] {
+                Value::Null => Word::Event,
+                word => word.as_str().and_then(Word::from_name).ok_or_else(|| {
+                    bad(format!("`word`: {word} is none of emit, request, allow, deny, rewrite"))
+                })?,
+            },
         })
     }
 }
@@ -267,6 +275,7 @@ mod tests {
                     payload: object(payload),
                     changes: vec![write, Change::Remove { id: "x".into() }],
                     key: Some("once".into()),
+                    word: Word::Request,
                 }],
                 printed: vec!["a\nb".to_owned()],
             };

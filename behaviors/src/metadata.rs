@@ -28,6 +28,10 @@ pub struct Metadata {
     pub writes: Option<Vec<String>>,
     /// The kinds it may emit, if it says so; globs are allowed.
     pub emits: Option<Vec<KindPattern>>,
+    /// The effects it may request; globs are allowed. What is not here is refused.
+    pub effects: Vec<KindPattern>,
+    /// Whether it speaks before a request leaves.
+    pub guard: bool,
     /// Its bounds.
     pub budget: Budget,
     /// Its place among the behaviors that an event wakes: by this number, then by name.
@@ -47,6 +51,8 @@ pub struct Budget {
     pub firings: Option<u64>,
     /// How deep in a chain of causes it may fire.
     pub depth: Option<u64>,
+    /// How many effects it may request.
+    pub effects: Option<u64>,
 }
 
 const FIELDS: &[&str] = &[
@@ -71,8 +77,6 @@ const FIELDS: &[&str] = &[
     "each",
 ];
 
-const LATER: &str = "comes with effects, in a later version of starling; leave it out until then";
-
 impl Metadata {
     /// Reads metadata; `at` names the place in messages.
     ///
@@ -81,7 +85,6 @@ impl Metadata {
     /// this version does not carry out.
     pub fn from_json(map: &Map<String, Value>, at: &str) -> Result<Self, MetadataError> {
         let fields = Fields::open(map, at, FIELDS)?;
-        refuse_effects(&fields)?;
         let metadata = Metadata {
             name: read_name(&fields)?,
             description: fields.text("description")?.unwrap_or_default().to_owned(),
@@ -89,13 +92,16 @@ impl Metadata {
             from_beginning: read_from(&fields)?,
             reads: read_reads(&fields)?,
             writes: read_writes(&fields)?,
-            emits: read_emits(&fields)?,
+            emits: read_kinds(&fields, "emits")?,
+            effects: read_kinds(&fields, "effects")?.unwrap_or_default(),
+            guard: fields.flag("guard")?.unwrap_or(false),
             budget: read_budget(&fields)?,
             order: fields.integer("order")?.unwrap_or(0),
             enabled: fields.flag("enabled")?.unwrap_or(true),
             version: fields.text("version")?.map(str::to_owned),
         };
         metadata.check_reads(&fields)?;
+        metadata.check_guard(&fields)?;
         Ok(metadata)
     }
 
@@ -124,6 +130,7 @@ impl Metadata {
         }
         put("each", said(trigger.each));
         put("after", (trigger.after > 0).then(|| trigger.after.into()));
+        put("after", trigger.after_ms.map(|ms| format!("{ms}ms").into()));
         put("wakes_self", said(trigger.wakes_self));
         put("from", self.from_beginning.then(|| "beginning".into()));
         let reads = || self.reads.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
@@ -131,6 +138,9 @@ impl Metadata {
         put("writes", self.writes.as_ref().map(|writes| writes.clone().into()));
         let emits = self.emits.as_ref();
         put("emits", emits.map(|emits| emits.iter().map(KindPattern::as_str).collect()));
+        let effects = self.effects.iter().map(KindPattern::as_str);
+        put("effects", (!self.effects.is_empty()).then(|| effects.collect()));
+        put("guard", said(self.guard));
         put("budget", self.budget.to_json());
         put("order", (self.order != 0).then(|| self.order.into()));
         put("enabled", (!self.enabled).then_some(Value::Bool(false)));
@@ -154,6 +164,27 @@ impl Metadata {
             let pattern = pattern::read(condition.pattern());
             pattern::names(&pattern.expect("a pattern was read before it was kept"))
         })
+    }
+
+    /// Refuses a guard that could be passed by: one that a request does not always reach.
+    fn check_guard(&self, fields: &Fields<'_>) -> Result<(), MetadataError> {
+        if !self.guard {
+            return Ok(());
+        }
+        let trigger = &self.trigger;
+        if trigger.on.as_ref().and_then(KindPattern::exact) != Some("effect.requested") {
+            let what = "a guard hears requests; write on = \"effect.requested\"";
+            return Err(fields.error("on", what));
+        }
+        if trigger.condition.is_some() {
+            let what = "a guard with a pattern would not be asked where the pattern has no match, and a \
+                        missing value matches nothing; put what it needs into `reads` and decide there";
+            return Err(fields.error("match", what));
+        }
+        if trigger.after > 0 || trigger.after_ms.is_some() {
+            return Err(fields.error("after", "a guard speaks at once; drop `after`"));
+        }
+        Ok(())
     }
 
     /// Refuses reads that hide another name that a reaction can be given, or bind nothing new.
@@ -181,26 +212,18 @@ impl Metadata {
 impl Budget {
     fn to_json(self) -> Option<Value> {
         let mut map = Map::new();
-        for (name, bound) in
-            [("events", self.events), ("firings", self.firings), ("depth", self.depth)]
-        {
+        for (name, bound) in [
+            ("events", self.events),
+            ("firings", self.firings),
+            ("depth", self.depth),
+            ("effects", self.effects),
+        ] {
             if let Some(bound) = bound {
                 map.insert(name.to_owned(), bound.into());
             }
         }
         (!map.is_empty()).then_some(Value::Object(map))
     }
-}
-
-fn refuse_effects(fields: &Fields<'_>) -> Result<(), MetadataError> {
-    let empty = |value: &Value| matches!(value, Value::Array(items) if items.is_empty());
-    if fields.value("effects").is_some_and(|value| !empty(value)) {
-        return Err(fields.error("effects", format!("`effects` {LATER}")));
-    }
-    if fields.value("guard").is_some_and(|value| *value != Value::Bool(false)) {
-        return Err(fields.error("guard", format!("`guard` {LATER}")));
-    }
-    Ok(())
 }
 
 fn read_name(fields: &Fields<'_>) -> Result<String, MetadataError> {
@@ -235,12 +258,14 @@ fn read_trigger(fields: &Fields<'_>) -> Result<Trigger, MetadataError> {
         (None, Some(pattern)) => Some(Condition::Vanishes(pattern)),
         (None, None) => None,
     };
+    let (after, after_ms) = read_after(fields)?;
     let trigger = Trigger {
         on,
         filter: read_filter(fields)?,
         condition,
         each: fields.flag("each")?.unwrap_or(false),
-        after: read_after(fields)?,
+        after,
+        after_ms,
         wakes_self: fields.flag("wakes_self")?.unwrap_or(false),
     };
     check_trigger(&trigger, fields)?;
@@ -308,28 +333,30 @@ fn filter_json(filter: &BTreeMap<String, Vec<Value>>) -> Option<Value> {
     (!map.is_empty()).then_some(Value::Object(map))
 }
 
-fn read_after(fields: &Fields<'_>) -> Result<u64, MetadataError> {
-    match fields.value("after") {
-        Some(Value::String(text)) if is_duration(text) => Err(fields.error(
-            "after",
-            format!(
-                "the delay \"{text}\" needs timers, which come with effects in a later version; \
-                     a whole number delays by so many events"
-            ),
-        )),
-        Some(Value::String(text)) => {
-            Err(fields
-                .error("after", format!("`{text}` is neither a number of events nor a duration")))
-        }
-        _ => Ok(fields.count("after")?.unwrap_or(0)),
-    }
+/// The delay in events, or in milliseconds.
+fn read_after(fields: &Fields<'_>) -> Result<(u64, Option<u64>), MetadataError> {
+    let Some(Value::String(text)) = fields.value("after") else {
+        return Ok((fields.count("after")?.unwrap_or(0), None));
+    };
+    let wrong = || format!("`{text}` is neither a number of events nor a duration");
+    let ms = duration_ms(text).ok_or_else(|| fields.error("after", wrong()))?;
+    Ok((0, Some(ms)))
 }
 
-/// Whether a text is a number and a unit of time.
-fn is_duration(text: &str) -> bool {
+/// The milliseconds of a text such as `250ms`, `90s`, `10m`, `2h` or `1d`.
+#[must_use]
+pub fn duration_ms(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    let number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    number && ["ms", "s", "m", "h", "d"].contains(&&text[digits.len()..])
+    let unit = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(unit).filter(|ms| *ms < 1 << 52)
 }
 
 fn read_from(fields: &Fields<'_>) -> Result<bool, MetadataError> {
@@ -367,25 +394,28 @@ fn read_writes(fields: &Fields<'_>) -> Result<Option<Vec<String>>, MetadataError
     Ok(writes)
 }
 
-fn read_emits(fields: &Fields<'_>) -> Result<Option<Vec<KindPattern>>, MetadataError> {
-    let Some(kinds) = fields.texts("emits")? else { return Ok(None) };
+fn read_kinds(fields: &Fields<'_>, field: &str) -> Result<Option<Vec<KindPattern>>, MetadataError> {
+    let Some(kinds) = fields.texts(field)? else { return Ok(None) };
     let parsed: Result<_, String> = kinds.iter().map(|kind| KindPattern::parse(kind)).collect();
-    parsed.map(Some).map_err(|what| fields.error("emits", what))
+    parsed.map(Some).map_err(|what| fields.error(field, what))
 }
 
 fn read_budget(fields: &Fields<'_>) -> Result<Budget, MetadataError> {
     let Some(map) = fields.object("budget")? else { return Ok(Budget::default()) };
-    for later in ["effects", "tokens", "cost", "wall"] {
-        if map.contains_key(later) {
-            return Err(fields.error(&format!("budget.{later}"), format!("this bound {LATER}")));
+    for whole in ["tokens", "cost", "wall"] {
+        if map.contains_key(whole) {
+            let what = "this bound is one of the whole flock, in flock.toml, or of a chain of causes, \
+                        with narrow(budget = {…})";
+            return Err(fields.error(&format!("budget.{whole}"), what));
         }
     }
     let at = fields.error("budget", "").at;
-    let budget = Fields::open(map, &at, &["events", "firings", "depth"])?;
+    let budget = Fields::open(map, &at, &["events", "firings", "depth", "effects"])?;
     Ok(Budget {
         events: budget.count("events")?,
         firings: budget.count("firings")?,
         depth: budget.count("depth")?,
+        effects: budget.count("effects")?,
     })
 }
 
@@ -415,7 +445,8 @@ mod tests {
             "where": {"trip.city": ["Shenzhen", "Berlin"], "n": 1, "x": null},
             "match": "(t:Trip)", "each": true, "after": 3, "wakes_self": true, "from": "beginning",
             "reads": {"f": "(t)-[:OFFERED]->(f:Flight)"}, "writes": ["Trip.status", "CHOSE"],
-            "emits": ["flight.*"], "budget": {"events": 10, "depth": 3}, "order": -2,
+            "emits": ["flight.*"], "effects": ["tool:*", "fs.read"],
+            "budget": {"events": 10, "depth": 3, "effects": 4}, "order": -2,
             "enabled": false, "version": "2",
         });
         let metadata = read(whole.clone()).expect("metadata");
@@ -464,19 +495,47 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_later_is_refused_by_name() {
-        let later = "comes with effects, in a later version of starling; leave it out until then";
-        check(json!({"effects": ["tool:pay"]}), &format!("b.star.effects: `effects` {later}"));
-        check(json!({"guard": true}), &format!("b.star.guard: `guard` {later}"));
-        check(json!({"budget": {"cost": 1}}), &format!("b.star.budget.cost: this bound {later}"));
+    fn a_guard_cannot_be_passed_by() {
+        let guard = |more: Value| {
+            let mut fields =
+                json!({"match": null, "on": "effect.requested", "guard": true, "effects": []});
+            for (name, value) in more.as_object().expect("an object") {
+                fields[name] = value.clone();
+            }
+            fields
+        };
+        check(guard(json!({})), "fine");
+        check(guard(json!({"where": {"effect": "tool:pay"}})), "fine");
         check(
-            json!({"after": "5s"}),
-            "b.star.after: the delay \"5s\" needs timers, which come with effects in a later \
-             version; a whole number delays by so many events",
+            guard(json!({"on": "effect.*"})),
+            "b.star.on: a guard hears requests; write on = \"effect.requested\"",
         );
+        check(
+            guard(
+                json!({"match": "(b:Budget) WHERE b.amount < event.payload.args.amount", "each": true}),
+            ),
+            "b.star.match: a guard with a pattern would not be asked where the pattern has no match, and \
+             a missing value matches nothing; put what it needs into `reads` and decide there",
+        );
+        check(guard(json!({"after": 1})), "b.star.after: a guard speaks at once; drop `after`");
+    }
+
+    #[test]
+    fn a_delay_is_a_number_of_events_or_a_duration() {
+        check(json!({"after": "5s"}), "fine");
         check(
             json!({"after": "soon"}),
             "b.star.after: `soon` is neither a number of events nor a duration",
+        );
+        let said = ["250ms", "90s", "10m", "2h", "1d", "1 s", "s", "-1s"];
+        let ms = said.map(duration_ms);
+        let (some, none) = ms.split_at(5);
+        assert_eq!(some, [250, 90_000, 600_000, 7_200_000, 86_400_000].map(Some));
+        assert_eq!(none, [None, None, None]);
+        check(
+            json!({"budget": {"cost": 1}}),
+            "b.star.budget.cost: this bound is one of the whole flock, in flock.toml, or of a chain of \
+             causes, with narrow(budget = {…})",
         );
     }
 

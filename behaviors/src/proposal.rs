@@ -12,6 +12,7 @@ use crate::error::ReactError;
 use crate::metadata::Metadata;
 use crate::rules::Rules;
 use crate::view::Firing;
+use crate::word::Word;
 
 /// An event that should follow.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Proposal {
     pub changes: Vec<Change>,
     /// A durable key.
     pub key: Option<SmolStr>,
+    /// Whether it is an event, or another word of a behavior.
+    pub word: Word,
 }
 
 /// What a reaction that succeeded hands back.
@@ -65,11 +68,51 @@ impl<'f> Proposals<'f> {
     /// makes the whole firing fail at its end.
     pub fn emit(&mut self, kind: &str, payload: Value) -> Emission<'_, 'f> {
         let payload = self.object(payload, "payload");
-        let proposal = Proposal { kind: kind.into(), payload, changes: Vec::new(), key: None };
+        self.say(Word::Event, kind, payload);
+        Emission { out: self }
+    }
+
+    /// Asks for an effect that the behavior declares. Returns the id of the node `_Effect` that
+    /// stands for it, so that an event of this firing can link it.
+    pub fn request(&mut self, effect: &str, args: Value, key: Option<&str>) -> SmolStr {
+        let args = self.object(args, "list of arguments");
+        let number = self.say(Word::Request, effect, args);
+        self.reply.proposals[number].key = key.map(SmolStr::from);
+        format_smolstr!("@{number}#0")
+    }
+
+    /// A guard lets pass what it was shown.
+    pub fn allow(&mut self) {
+        self.say(Word::Allow, Word::Allow.as_str(), Map::new());
+    }
+
+    /// A guard refuses what it was shown.
+    pub fn deny(&mut self, reason: &str) {
+        let payload = self.object(serde_json::json!({"reason": reason}), "reason");
+        self.say(Word::Deny, Word::Deny.as_str(), payload);
+    }
+
+    /// A guard puts other arguments in place of those it was shown.
+    pub fn rewrite(&mut self, args: Value) {
+        let args = self.object(args, "list of arguments");
+        self.say(Word::Rewrite, Word::Rewrite.as_str(), args);
+    }
+
+    /// What follows from the rest of this firing may do no more than this: `effects` is a list of
+    /// the effects that stay granted, `budget` an object of what they may use.
+    pub fn narrow(&mut self, to: Value) {
+        let to = self.object(to, "narrower grant");
+        self.say(Word::Narrow, Word::Narrow.as_str(), to);
+    }
+
+    /// Proposes something without changes, and tells its number.
+    fn say(&mut self, word: Word, kind: &str, payload: Map<String, Value>) -> usize {
+        let proposal =
+            Proposal { kind: kind.into(), payload, changes: Vec::new(), key: None, word };
         self.reply.proposals.push(proposal);
         let checked = self.rules().check_kind();
         self.note(checked);
-        Emission { out: self }
+        self.reply.proposals.len() - 1
     }
 
     /// Proposes an event as a whole, and tells its number.

@@ -1,10 +1,12 @@
 //! What a proposal may not say: what only the runtime says, and what its behavior did not declare.
 
 use log::Change;
+use serde_json::{Map, Value};
 
 use crate::metadata::Metadata;
 use crate::proposal::{Proposal, made_by};
 use crate::view::Firing;
+use crate::word::Word;
 
 const RUNTIME_KINDS: [&str; 6] =
     ["behavior.", "effect.", "attempt.", "flock.", "branch.", "grant."];
@@ -33,6 +35,9 @@ impl Rules<'_> {
     /// Checks the kind of the last proposal.
     pub(crate) fn check_kind(&self) -> Result<(), String> {
         let kind = self.last().kind.as_str();
+        if self.last().word != Word::Event {
+            return self.check_word();
+        }
         if kind.is_empty() {
             return Err("an event has a kind, such as `trip.opened`".to_owned());
         }
@@ -50,6 +55,32 @@ impl Rules<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Checks a proposal that is no event.
+    fn check_word(&self) -> Result<(), String> {
+        let Metadata { name, effects, guard, .. } = self.metadata;
+        let Proposal { kind, payload, changes, word, .. } = self.last();
+        if !changes.is_empty() {
+            return Err(format!("`{}` has no changes; emit an event of your own", word.as_str()));
+        }
+        match word {
+            Word::Request if kind.trim().is_empty() => {
+                Err("an effect has a name, such as `tool:pay_flight`".to_owned())
+            }
+            Word::Request if !effects.iter().any(|pattern| pattern.fits(kind)) => Err(format!(
+                "{name} does not declare the effect `{kind}`; add \"{kind}\" to its `effects`"
+            )),
+            Word::Narrow => check_narrow(payload),
+            word if word.is_verdict() && !guard => {
+                Err(format!("`{}` is a guard's word; {name} says no guard = True", word.as_str()))
+            }
+            word if word.is_verdict() => {
+                let said = self.proposals.iter().filter(|said| said.word.is_verdict()).count();
+                if said > 1 { Err(format!("{name} gives two verdicts; give one")) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks one change of the last proposal.
@@ -127,8 +158,12 @@ impl Rules<'_> {
             let changes = self.proposals.iter().flat_map(|proposal| &proposal.changes);
             changes.into_iter().find(|change| chosen_id(change) == Some(id))
         };
+        let requested = |(i, _)| {
+            self.proposals.get(i).is_some_and(|proposal: &Proposal| proposal.word == Word::Request)
+        };
         match made {
             Some(change) => made_type(change),
+            None if made_by(id).is_some_and(requested) => Some("_Effect"),
             None => self.firing.type_of(id).or_else(|| made_type(chosen()?)),
         }
     }
@@ -147,13 +182,38 @@ impl Rules<'_> {
         };
         for id in ids.into_iter().flatten() {
             let Some((i, j)) = made_by(id) else { continue };
-            let stands = self.proposals.get(i).is_some_and(|proposal| j < proposal.changes.len());
+            let stands = self.proposals.get(i).is_some_and(|proposal| {
+                j < proposal.changes.len() || (proposal.word == Word::Request && j == 0)
+            });
             if !stands || (i, j) >= (own, index) {
                 return Err(format!("`{id}` names what is not made yet; put what makes it before"));
             }
         }
         Ok(())
     }
+}
+
+/// Checks what a firing gives to what follows from it.
+fn check_narrow(payload: &Map<String, Value>) -> Result<(), String> {
+    for (name, value) in payload {
+        let fits = match name.as_str() {
+            "effects" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+            "budget" => value.as_object().is_some_and(|budget| {
+                budget.iter().all(|(name, bound)| {
+                    ["effects", "tokens", "cost"].contains(&name.as_str())
+                        && bound.as_f64().is_some_and(|bound| bound >= 0.0)
+                })
+            }),
+            _ => false,
+        };
+        if !fits {
+            return Err(format!(
+                "narrow has `effects`, a list of texts, and `budget`, an object of effects, tokens \
+                 and cost; found `{name}`: {value}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn made_type(change: &Change) -> Option<&str> {

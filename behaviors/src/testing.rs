@@ -13,6 +13,7 @@ use crate::error::ReactError;
 use crate::proposal::{Proposals, Reply};
 use crate::stream::Stream;
 use crate::view::{Binding, ElementView, EventView, Firing, Read};
+use crate::word::Word;
 
 /// Everything that a firing borrows from.
 ///
@@ -157,8 +158,17 @@ pub fn reply_text(reply: &Result<Reply, ReactError>) -> String {
             for proposal in &reply.proposals {
                 let payload = Value::Object(proposal.payload.clone());
                 let key = proposal.key.as_ref().map_or(String::new(), |key| format!(" key {key}"));
-                writeln!(text, "{} {payload}{key}", proposal.kind)
-                    .expect("a String takes every write");
+                let word = match proposal.word {
+                    Word::Event => String::new(),
+                    Word::Request => "request ".to_owned(),
+                    word => format!("{} ", word.as_str()),
+                };
+                let kind = if proposal.word.is_verdict() || proposal.word == Word::Narrow {
+                    ""
+                } else {
+                    proposal.kind.as_str()
+                };
+                writeln!(text, "{word}{kind} {payload}{key}").expect("a String takes every write");
                 for change in &proposal.changes {
                     writeln!(text, "  {}", change.to_json()).expect("a String takes every write");
                 }

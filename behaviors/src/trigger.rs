@@ -23,6 +23,8 @@ pub struct Trigger {
     pub each: bool,
     /// How many events later it is due.
     pub after: u64,
+    /// How many milliseconds later, by the recorded clock, it is due.
+    pub after_ms: Option<u64>,
     /// Whether its own writes wake it.
     pub wakes_self: bool,
 }
@@ -64,6 +66,16 @@ impl Trigger {
         self.filter.iter().all(|(path, accepted)| {
             let value = at_path(payload, path).unwrap_or(ValueRef::Null);
             accepted.iter().any(|literal| is_equal(value, literal))
+        })
+    }
+
+    /// Whether a guard with this trigger has to speak about a request. A value that `where` asks for
+    /// and the request lacks counts as matching: what cannot be told apart is guarded.
+    #[must_use]
+    pub fn guards(&self, payload: MapRef<'_>) -> bool {
+        self.filter.iter().all(|(path, accepted)| match at_path(payload, path) {
+            None => true,
+            Some(value) => accepted.iter().any(|literal| is_equal(value, literal)),
         })
     }
 

@@ -3,14 +3,20 @@
 //! A command is one file here: `Args`, whose doc comment is its help, and `run`. It is added by its
 //! `mod` line and its line in `commands!`.
 
+mod answer;
 mod append;
+mod approve;
 mod backup;
 mod branches;
+mod cancel;
+mod deny;
 mod diff;
+mod effects;
 mod export;
 mod failure;
 mod fork;
 mod gateway;
+mod grant;
 mod graph;
 mod import;
 mod log;
@@ -19,6 +25,7 @@ mod place;
 mod replay;
 mod run;
 mod sentence;
+mod settle;
 mod shell;
 mod show;
 mod verify;
@@ -67,6 +74,12 @@ commands! {
     Diff = diff
     Replay = replay
     Append = append
+    Effects = effects
+    Approve = approve
+    Deny = deny
+    Settle = settle
+    Cancel = cancel
+    Grant = grant
     Branches = branches
     Fork = fork
     Verify = verify

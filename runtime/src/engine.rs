@@ -8,9 +8,12 @@ mod activation;
 mod agenda;
 mod bounds;
 mod cut;
+mod effects;
 mod error;
 mod evaluate;
 mod fire;
+mod forge;
+mod guards;
 mod image;
 mod library;
 mod obey;
@@ -22,12 +25,13 @@ mod settings;
 pub(crate) mod state;
 mod subscription;
 mod wave;
+mod words;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use behaviors::{ReactError, Reply};
-use log::{BranchId, Claim, Head, Log};
+use log::{BranchId, Claim, Delivery, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
 use smol_str::SmolStr;
@@ -62,6 +66,8 @@ pub struct Engine {
     snapshots: Snapshots,
     printed: Vec<String>,
     print: bool,
+    /// An offer that came while nothing was due.
+    offered: Option<Delivery>,
 }
 
 /// What one step did.
@@ -121,6 +127,7 @@ impl Engine {
             snapshots,
             printed: Vec::new(),
             print: false,
+            offered: None,
         };
         let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
         loaded.iter().try_for_each(|subscription| engine.library.require(subscription))?;

@@ -5,9 +5,11 @@
 //! metadata and the hash of its source in an event of its own.
 
 mod file;
+mod policy;
 mod sources;
 mod sync;
 mod trust;
+mod world;
 
 pub use file::{FlockError, Overrides};
 pub use sources::Source;
@@ -21,6 +23,7 @@ use log::{Draft, Time};
 use projection::Pattern;
 use serde_json::{Map, Value};
 
+use crate::effect::{Executors, Serving};
 use crate::engine::Schedule;
 
 /// A flock as read from its folder.
@@ -42,6 +45,12 @@ pub struct Flock {
     pub settings: Map<String, Value>,
     /// The bounds, as the log holds them.
     pub budget: Map<String, Value>,
+    /// What may leave and how, as the log holds it.
+    pub policy: Map<String, Value>,
+    /// The folder that it works in.
+    pub workspace: Option<PathBuf>,
+    /// Recorded answers: the file, and how they are served.
+    pub answers: Option<(PathBuf, Serving)>,
     /// How long a run may take, in seconds by the clock; it is no part of the log.
     pub wall_seconds: Option<u64>,
     /// What is appended once, on a new branch.
@@ -50,6 +59,8 @@ pub struct Flock {
     pub report: Vec<Report>,
     /// The behavior files, by path.
     pub sources: Vec<Source>,
+    /// Whether its programs are confined; only the person who runs it says that they are not.
+    pub sandbox: effect::Sandbox,
 }
 
 /// A table that a run prints at its end: a line for each match, a column for each property.

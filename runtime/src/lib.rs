@@ -7,11 +7,16 @@
 
 pub mod cli;
 mod clock;
+mod effect;
 mod engine;
 mod flock;
 mod kinds;
 mod snapshot;
 
+pub use crate::effect::{
+    Driver, Executors, Flight, OpenEffect, Recorded, Scope, Serving, Signal, Standing, Turn,
+    Verdict,
+};
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
     Schedule, Start, Step, refire, start_branch,

@@ -194,7 +194,7 @@ fn a_broken_file_is_an_event_and_its_last_good_version_stays() {
     fs::write(&file, format!("{good}    emit(\"a.b\",,)\n")).unwrap();
     guest(at, "ann");
     let done = ok(at, &["run", "flock"]);
-    assert!(done.err.contains("behaviors/greet_guest.star is broken"), "{}", done.err);
+    assert!(done.err.contains("behaviors/greet_guest.star is not loaded"), "{}", done.err);
     assert!(done.out.contains("hello, ann"), "the last good version greets: {}", done.out);
     let rejected = of_kind(at, "behavior.rejected");
     assert_eq!(rejected.len(), 1);
@@ -233,5 +233,32 @@ fn a_changed_setting_becomes_an_event() {
     let toml = at.join("flock/flock.toml");
     let text = fs::read_to_string(&toml).unwrap();
     fs::write(&toml, text.replace("schedule = \"fifo\"", "schedule = \"rounds\"")).unwrap();
-    fails(at, &["run", "flock"], 1, "--fresh");
+    fails(at, &["run", "flock"], 2, "--fresh");
+}
+
+/// It used to be loaded, and to hear nothing of the events that it asked for.
+#[test]
+fn a_late_behavior_that_wants_every_event_from_the_beginning_is_refused_by_name() {
+    let folder = new_flock();
+    let at = folder.path();
+    let counter = r#"
+behavior(name = "count_guest", description = "Counts.", on = "guest.arrived", from_ = "beginning",
+    emits = ["guest.counted"])
+def count_guest(event):
+    emit("guest.counted", {})
+"#;
+    let file = at.join("flock/behaviors/count_guest.star");
+    fs::write(&file, counter).unwrap();
+    ok(at, &["run", "flock"]);
+    guest(at, "ann");
+    ok(at, &["run", "flock"]);
+    assert_eq!(of_kind(at, "guest.counted").len(), 2, "there from the start, it hears all");
+
+    let late =
+        counter.replace("count_guest", "count_late").replace("guest.counted", "late.counted");
+    fs::write(at.join("flock/behaviors/count_late.star"), late).unwrap();
+    let done = ok(at, &["run", "flock"]);
+    assert!(done.err.contains("count_late wants events `from` the \"beginning\""), "{}", done.err);
+    assert!(of_kind(at, "late.counted").is_empty());
+    assert_eq!(of_kind(at, "behavior.rejected").len(), 1);
 }

@@ -58,6 +58,12 @@ impl Small {
         self
     }
 
+    /// Sets a field of `flock.started`, such as `grants`.
+    pub(crate) fn says(mut self, field: &str, value: Value) -> Small {
+        self.start.flock.insert(field.to_owned(), value);
+        self
+    }
+
     /// Adds a start event.
     pub(crate) fn begins(mut self, kind: &str, change: &Value) -> Small {
         let draft = Draft::new(EventId::ZERO, kind, "user:ann");

@@ -9,6 +9,7 @@ use starlark::eval::Evaluator;
 use crate::load;
 use crate::numbers::numbers;
 use crate::surface::surface;
+use crate::words::words;
 
 /// How much one run of a script may take: loading a file, or one reaction.
 ///
@@ -82,7 +83,11 @@ impl ScriptHost {
             LibraryExtension::Map,
             LibraryExtension::Filter,
         ];
-        let globals = GlobalsBuilder::extended_by(&extensions).with(surface).with(numbers).build();
+        let globals = GlobalsBuilder::extended_by(&extensions)
+            .with(surface)
+            .with(words)
+            .with(numbers)
+            .build();
         ScriptHost { globals, limits }
     }
 

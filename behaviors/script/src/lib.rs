@@ -45,5 +45,6 @@ mod session;
 mod source;
 mod surface;
 mod values;
+mod words;
 
 pub use crate::host::{Limits, ScriptError, ScriptHost};

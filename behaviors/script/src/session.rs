@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use behaviors::{Firing, Metadata, Proposal, Proposals, ReactError, Reply};
+use behaviors::{Firing, Metadata, Proposal, Proposals, ReactError, Reply, Word};
 use log::Change;
 use serde_json::{Map, Value as Json};
 use smol_str::SmolStr;
@@ -11,6 +11,7 @@ use starlark::any::ProvidesStaticType;
 use starlark::codemap::FileSpan;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
+use starlark::values::none::NoneType;
 
 use crate::change::{ChangeValue, Draft, Target, resolved};
 use crate::convert::described;
@@ -89,12 +90,38 @@ impl<'f> Session<'f> {
             change.map_err(|what| anyhow::anyhow!("change {} of `{kind}`: {what}", place + 1))
         };
         let changes = carried.iter().enumerate().map(named).collect::<anyhow::Result<_>>()?;
-        let proposal =
-            Proposal { kind: kind.into(), payload, changes, key: key.map(SmolStr::from) };
-        match proposals.push(proposal) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(anyhow::anyhow!(error.message)),
-        }
+        let key = key.map(SmolStr::from);
+        let word = Word::Event;
+        let proposal = Proposal { kind: kind.into(), payload, changes, key, word };
+        push(&mut proposals, proposal)
+    }
+
+    /// Asks for an effect; what is returned stands for its node, which is in its event already.
+    pub(crate) fn request(
+        &self,
+        effect: &str,
+        args: Map<String, Json>,
+        key: Option<&str>,
+        span: Option<FileSpan>,
+    ) -> anyhow::Result<ChangeValue> {
+        let mut proposals = self.proposals.borrow_mut();
+        let number = proposals.count();
+        let key = key.map(SmolStr::from);
+        let (payload, changes, word) = (args, Vec::new(), Word::Request);
+        push(&mut proposals, Proposal { kind: effect.into(), payload, changes, key, word })?;
+        let properties = Map::new();
+        let change = Change::Create { id: None, type_name: "_Effect".into(), properties };
+        let mut drafts = self.drafts.borrow_mut();
+        drafts.push(Draft { change, targets: Vec::new(), span, place: Some((number, 0)) });
+        Ok(ChangeValue { index: drafts.len() - 1 })
+    }
+
+    /// Says a word that has no name and no changes of its own.
+    pub(crate) fn say(&self, word: Word, payload: Map<String, Json>) -> anyhow::Result<NoneType> {
+        let (kind, changes, key) = (word.as_str().into(), Vec::new(), None);
+        let proposal = Proposal { kind, payload, changes, key, word };
+        push(&mut self.proposals.borrow_mut(), proposal)?;
+        Ok(NoneType)
     }
 
     /// What the reaction proposed.
@@ -113,6 +140,13 @@ impl<'f> Session<'f> {
             });
         }
         self.proposals.into_inner().finish()
+    }
+}
+
+fn push(proposals: &mut Proposals<'_>, proposal: Proposal) -> anyhow::Result<()> {
+    match proposals.push(proposal) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(anyhow::anyhow!(error.message)),
     }
 }
 

@@ -108,13 +108,5 @@ fn plain(message: &str, limits: Limits) -> String {
     if message.starts_with("`load` is not allowed") {
         return "`load` is not allowed: a script stands alone".to_owned();
     }
-    for later in ["request", "allow", "deny", "rewrite"] {
-        if message.starts_with(&format!("Variable `{later}` not found")) {
-            return format!(
-                "`{later}` comes with effects, in a later version of starling; \
-                 leave it out until then"
-            );
-        }
-    }
     message.to_owned()
 }

@@ -30,6 +30,12 @@ pub trait Executor: Debug + Send + Sync {
     /// The arguments do not fit; the error names the field.
     fn check(&self, args: &Value) -> Result<Value, EffectError>;
 
+    /// What one call may use, at most: it is set aside in every budget above it before the call
+    /// leaves. What it used stands in its result, as `usage`: `{"tokens", "cost"}`.
+    fn reserve(&self, _args: &Value) -> Usage {
+        Usage::default()
+    }
+
     /// Acts, once. Ends with exactly one answer by the call's timeout, or soon after a
     /// cancellation, and leaves nothing running.
     fn run<'a>(&'a self, call: &'a Call) -> Pending<'a, Answer>;
@@ -37,6 +43,15 @@ pub trait Executor: Debug + Send + Sync {
     /// Looks what became of an attempt, without acting. `intent` is what was recorded when it was
     /// dispatched, the fingerprint included.
     fn look<'a>(&'a self, call: &'a Call, intent: &'a Value) -> Pending<'a, Seen>;
+}
+
+/// What a call uses besides time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Tokens of a model.
+    pub tokens: u64,
+    /// Money, in the flock's currency.
+    pub cost: f64,
 }
 
 /// The bounds of an executor.

@@ -25,7 +25,7 @@ pub use answer::{Answer, Fingerprint, Seen};
 pub use call::Call;
 pub use class::Class;
 pub use error::{Blame, EffectError};
-pub use executor::{Executor, Limits, Pending};
+pub use executor::{Executor, Limits, Pending, Usage};
 pub use keeper::keep_if_asked;
 pub use sandbox::Sandbox;
 /// Ends an attempt and all that it started.

@@ -10,6 +10,7 @@ use log::{Appended, Branch, Draft, Head, Log, Missing, Offer, Offset, Store};
 use serde_json::{Value, json};
 
 use self::lines::Line;
+pub(super) use self::outside::actor;
 use self::outside::{Outside, draft};
 use super::failure::Failure;
 use super::shell::Shell;
@@ -58,7 +59,7 @@ fn head(text: &str) -> Result<Head, String> {
 }
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
-    let actor = outside::actor(args.actor.as_deref())?;
+    let actor = actor(args.actor.as_deref())?;
     if args.kind == "-" {
         if args.payload.is_some() || args.changes.is_some() || args.key.is_some() {
             let what = "with `-` payload, changes and key stand in the lines";

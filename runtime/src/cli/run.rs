@@ -1,17 +1,25 @@
-//! `run`: a flock runs until nothing is due.
+//! `run`: a flock runs until nothing is due and nothing is expected.
 
+mod effects;
+mod stop;
+mod trust;
+
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use log::{Branch, Head, Log, Missing, Store};
 use projection::Pattern;
 use serde_json::{Value, json};
 
+use self::effects::Effects;
+use self::stop::Stop;
+use super::answer::command_line;
 use super::failure::Failure;
 use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
+use crate::effect::OpenEffect;
 use crate::engine::{Engine, EngineError, Reached, Step};
 use crate::flock::{self, Flock, FlockError, Overrides, Report, Synced};
 use crate::snapshot::Snapshots;
@@ -45,6 +53,18 @@ pub(super) struct Args {
     /// Evaluate rounds on so many threads; the log is the same for any number
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Wait for people as well: approvals, answers and settlements
+    #[arg(long)]
+    wait: bool,
+    /// Ask the world, though the branch is a fork or answers are recorded
+    #[arg(long)]
+    live: bool,
+    /// Confirm the programs and grants of the flock, which are listed on its first run
+    #[arg(long)]
+    trust: bool,
+    /// Run the programs of the flock without a sandbox
+    #[arg(long)]
+    no_sandbox: bool,
     /// Show what behaviors print
     #[arg(long, short)]
     verbose: bool,
@@ -61,11 +81,17 @@ enum End {
 
 /// How often the line of progress is shown.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// How many open effects are told at the end.
+const OPEN_TOLD: usize = 8;
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let overrides =
         Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
     let mut flock = Flock::read(&args.flock, &overrides)?;
+    if args.no_sandbox {
+        flock.without_sandbox();
+    }
+    trust::confirm(&flock, args.trust, shell)?;
     let path = shell.store_of(&args.flock);
     if args.fresh {
         set_aside(&path, shell)?;
@@ -82,9 +108,15 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let until = flock.until.as_deref().map(Pattern::parse).transpose();
     let until = until.map_err(|error| Failure::Usage(error.to_string()))?;
     let before = (engine.head(), engine.taken());
-    let end = go(&mut engine, &flock, until.as_ref(), watch, shell)?;
+    let branch = store.branch(engine.branch())?;
+    let live = args.live.then_some(crate::effect::Serving::RecordedThenLive);
+    let mut effects = Effects::new(&flock, &store, &branch, live)?;
+    let people = args.wait || std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let clock = Clock { watch, people };
+    let end = go(&mut engine, &flock, until.as_ref(), &clock, &mut effects, shell)?;
     let branch = store.branch(engine.branch())?;
     tell(&engine, &flock, &branch, &end, (before, began), watch, shell)?;
+    tell_open(&engine, &effects, &flock, &branch, shell)?;
     match end {
         End::Interrupted => Err(Failure::Interrupted),
         _ => Ok(()),
@@ -164,11 +196,19 @@ fn tell_synced(synced: &Synced, shell: &mut Shell<'_>) {
     replaced.iter().for_each(|name| shell.say(format_args!("~ {name} is replaced")));
     removed.iter().for_each(|name| shell.say(format_args!("- {name} is removed")));
     for (path, error) in rejected {
-        shell.say(format_args!("! {path} is broken, its last good version stays:\n{error}"));
+        shell.say(format_args!(
+            "! {path} is not loaded; its last good version, if there is one, stays:\n{error}"
+        ));
     }
     settings
         .iter()
         .for_each(|field| shell.say(format_args!("~ {field} has changed in flock.toml")));
+}
+
+/// How long the run takes, and whether it waits for people.
+struct Clock {
+    watch: Stopwatch,
+    people: bool,
 }
 
 /// Runs until the end, and makes everything durable.
@@ -176,23 +216,43 @@ fn go(
     engine: &mut Engine,
     flock: &Flock,
     until: Option<&Pattern>,
-    watch: Stopwatch,
+    clock: &Clock,
+    effects: &mut Effects<'_>,
     shell: &mut Shell<'_>,
 ) -> Result<End, Failure> {
-    let interrupted = catch_interrupt();
+    let mut stop = Stop::on_signals();
     let shows = shell.shows_progress();
     let (mut shown, mut steps) = (Duration::ZERO, 0u64);
+    let wall = flock.wall_seconds.map(Duration::from_secs);
     let end = loop {
         let between = !engine.in_round();
         if between && until.is_some_and(|pattern| engine.holds(pattern)) {
             break End::Until;
         }
-        if between && interrupted.load(Ordering::Relaxed) {
+        if between && stop.is_wanted() {
             break End::Interrupted;
         }
+        if between && (effects.has_news() || steps % 64 == 63) {
+            effects.turn(engine)?;
+        }
+        let elapsed = clock.watch.elapsed();
         match engine.step()? {
             Step::Fired(_) => {}
-            Step::Rest => break End::Rest,
+            Step::Rest => {
+                let left = wall.map(|wall| wall.saturating_sub(elapsed));
+                let over = left.is_some_and(|left| left.is_zero());
+                if effects.turn(engine)? > 0 {
+                    continue;
+                }
+                if !over {
+                    engine.commit()?;
+                    if effects.wait(engine, clock.people, left, &mut stop)? {
+                        continue;
+                    }
+                    break End::Rest;
+                }
+                break End::Wall(flock.wall_seconds.unwrap_or(0));
+            }
             Step::Stopped(reached) => break End::Bound(reached),
         }
         for line in engine.take_printed() {
@@ -200,7 +260,6 @@ fn go(
         }
         steps += 1;
         if steps.is_multiple_of(64) {
-            let elapsed = watch.elapsed();
             if let Some(wall) = flock.wall_seconds.filter(|wall| elapsed.as_secs() >= *wall) {
                 break End::Wall(wall);
             }
@@ -210,6 +269,7 @@ fn go(
             }
         }
     };
+    effects.stop(engine)?;
     engine.commit()?;
     if shows {
         shell.progress("");
@@ -217,26 +277,38 @@ fn go(
     Ok(end)
 }
 
+/// Says which effects are open, and with which commands people answer those that wait for them.
+fn tell_open(
+    engine: &Engine,
+    effects: &Effects<'_>,
+    flock: &Flock,
+    branch: &Branch,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
+    let open = engine.open_effects();
+    if open.is_empty() || shell.json() {
+        return Ok(());
+    }
+    shell.line(format_args!("{} effects are open:", open.len()))?;
+    for open in open.iter().take(OPEN_TOLD) {
+        let why = effects.waits(&open.action).unwrap_or(open.waits_for.as_str());
+        shell
+            .line(format_args!("  {} asked by {} waits for: {why}", open.effect, open.behavior))?;
+        for command in &open.commands {
+            let line = command_line(command, Some(&flock.folder), &branch.name);
+            shell.line(format_args!("    {line}"))?;
+        }
+    }
+    if open.len() > OPEN_TOLD {
+        let store = flock.folder.display();
+        shell.say(format_args!("all of them: starling effects --store {store}"));
+    }
+    Ok(())
+}
+
 fn progress(engine: &Engine, elapsed: Duration) -> String {
     let (events, seconds) = (engine.head().count(), elapsed.as_secs_f64());
     format!("{events} events, {} firings, {seconds:.1} s", engine.taken())
-}
-
-/// Notices Ctrl-C; the run then stops between two firings, and nothing is lost.
-fn catch_interrupt() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    if let Ok(waiting) = waiting {
-        // Where the signal cannot be caught it ends the process by itself, which loses nothing
-        // either.
-        std::thread::spawn(move || {
-            if waiting.block_on(tokio::signal::ctrl_c()).is_ok() {
-                seen.store(true, Ordering::Relaxed);
-            }
-        });
-    }
-    flag
 }
 
 fn tell(
@@ -259,6 +331,7 @@ fn tell(
             "link": branch.tip.link.to_string(), "events": events, "firings": firings,
             "nodes": engine.graph().node_count(), "edges": engine.graph().edge_count(),
             "ended": end_word(end), "waiting": engine.waiting(), "report": report,
+            "open": open_json(engine),
         }));
     }
     let quiet = !began && events == 0 && firings == 0;
@@ -282,6 +355,10 @@ fn tell(
     }
     tell_next(flock, quiet, shell);
     Ok(())
+}
+
+fn open_json(engine: &Engine) -> Vec<Value> {
+    engine.open_effects().iter().map(OpenEffect::to_json).collect()
 }
 
 fn rows(engine: &Engine, report: &Report) -> Vec<Vec<Value>> {
@@ -345,6 +422,7 @@ impl From<EngineError> for Failure {
             EngineError::Log(error) => error.into(),
             EngineError::Append(error) => error.into(),
             EngineError::Fold(crate::engine::FoldError::Log(error)) => error.into(),
+            EngineError::Changed(what) => Failure::Usage(what),
             other => Failure::Failed(other.to_string()),
         }
     }

@@ -120,6 +120,11 @@ impl<'a> Shell<'a> {
         self.made_store
     }
 
+    /// The store as it was named on the command line, to be repeated in a command.
+    pub(super) fn named_store(&self) -> Option<PathBuf> {
+        self.common.store.clone()
+    }
+
     /// The name of the branch the command is about.
     pub(super) fn branch_name(&self) -> BranchName {
         self.common.branch.clone().unwrap_or_else(BranchName::main)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use log::{Bound, Derivation, Event, Offset};
+use log::{Bound, Derivation, Event, EventId, Offset};
 use projection::{Born, Row};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -28,6 +28,12 @@ pub(crate) struct Activation {
     pub(crate) refused: u64,
     /// The elements of a match that vanished, as they were.
     pub(crate) carried: Option<Arc<Vec<Carried>>>,
+    /// The event from outside that began the chain of causes.
+    pub(crate) goal: EventId,
+    /// The narrower grants of that chain.
+    pub(crate) scopes: Option<Arc<[EventId]>>,
+    /// The request that a guard is shown, where its cause is that the guard was loaded.
+    pub(crate) handled: Option<Event>,
 }
 
 /// An element as it was before it vanished.
@@ -63,6 +69,11 @@ impl Place {
 }
 
 impl Activation {
+    /// The event that the reaction sees.
+    pub(crate) fn seen(&self) -> &Event {
+        self.handled.as_ref().unwrap_or(&self.event)
+    }
+
     pub(crate) fn place(&self) -> Place {
         Place {
             at: self.at,

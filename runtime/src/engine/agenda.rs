@@ -19,6 +19,8 @@ pub(crate) struct Agenda {
     by_ticket: bool,
     /// The activations of each match of each behavior with a pattern. Looked up only.
     by_row: HashMap<(SmolStr, Vec<Bound>), Vec<Place>>,
+    /// What waits for a time by the recorded clock.
+    delayed: BTreeMap<(i64, Place), Activation>,
 }
 
 impl Agenda {
@@ -29,7 +31,25 @@ impl Agenda {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.delayed.len()
+    }
+
+    /// Puts in what is due at a time, in milliseconds.
+    pub(crate) fn delay(&mut self, due: i64, activation: Activation) {
+        self.delayed.insert((due, activation.place()), activation);
+    }
+
+    /// What waits for a time, and for which.
+    pub(crate) fn delayed(&self) -> impl Iterator<Item = (i64, &Activation)> {
+        self.delayed.iter().map(|((due, _), activation)| (*due, activation))
+    }
+
+    /// It is `clock` now, at `offset`: what is due takes its place there.
+    pub(crate) fn release(&mut self, clock: i64, offset: Offset) {
+        while self.delayed.first_key_value().is_some_and(|((due, _), _)| *due <= clock) {
+            let (_, activation) = self.delayed.pop_first().expect("it was just seen");
+            self.insert(Activation { at: offset, ..activation });
+        }
     }
 
     /// All that waits, in canonical order.
@@ -88,13 +108,20 @@ impl Agenda {
 
     /// Withdraws what waits on a match of a behavior; tells how many did.
     pub(crate) fn withdraw(&mut self, behavior: &SmolStr, row: &[Bound]) -> usize {
+        let mut count = 0;
+        if !self.delayed.is_empty() {
+            let before = self.delayed.len();
+            self.delayed.retain(|_, a| a.behavior != *behavior || a.row.bound != row);
+            count = before - self.delayed.len();
+        }
         let key = (behavior.clone(), row.to_vec());
         let places = self.by_row.get(&key).cloned().unwrap_or_default();
-        places.iter().filter_map(|place| self.remove(place)).count()
+        count + places.iter().filter_map(|place| self.remove(place)).count()
     }
 
     /// Withdraws all that waits of a behavior; gives it back.
     pub(crate) fn withdraw_all(&mut self, behavior: &SmolStr) -> Vec<Activation> {
+        self.delayed.retain(|_, waiting| waiting.behavior != *behavior);
         let of = |place: &&Place| place.behavior() == behavior;
         let places: Vec<Place> = self.waiting.keys().filter(of).cloned().collect();
         places.iter().filter_map(|place| self.remove(place)).collect()
@@ -102,12 +129,15 @@ impl Agenda {
 
     /// What waits of one behavior, in canonical order.
     pub(crate) fn of<'a>(&'a self, behavior: &'a str) -> impl Iterator<Item = &'a Activation> {
-        self.waiting.values().filter(move |waiting| waiting.behavior == behavior)
+        let all = self.waiting.values().chain(self.delayed.values());
+        all.filter(move |waiting| waiting.behavior == behavior)
     }
 
     /// Withdraws one activation.
     pub(crate) fn take_out(&mut self, activation: &Activation) {
-        self.remove(&activation.place());
+        let place = activation.place();
+        self.delayed.retain(|(_, other), _| *other != place);
+        self.remove(&place);
     }
 
     fn remove(&mut self, place: &Place) -> Option<Activation> {

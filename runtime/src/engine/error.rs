@@ -33,6 +33,9 @@ pub enum EngineError {
     Append(#[from] AppendError),
     #[error("{0}")]
     Refused(String),
+    /// The flock asks for what a branch that has begun cannot follow.
+    #[error("{0}")]
+    Changed(String),
     #[error(
         "the behavior `{name}` was loaded with the source {hash}, which is not at hand; run the flock \
          whose files have it, or remove the behavior"

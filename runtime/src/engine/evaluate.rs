@@ -27,10 +27,10 @@ pub(crate) fn evaluate(
     let loaded = loaded.expect("the code of what is loaded was found when the log was opened");
     let world = state.round.base.as_ref().unwrap_or(&state.graph);
     let seen = Seen { world, activation, subscription };
-    let env = state.env(Some(&activation.event));
+    let env = state.env(Some(activation.seen()));
     let rows = seen.read_rows(&env)?;
     let firing = Firing {
-        event: (&activation.event).into(),
+        event: activation.seen().into(),
         bound: seen.bound(),
         reads: rows.iter().map(|rows| seen.read(rows)).collect(),
         settings: Cow::Borrowed(&state.settings.values),
@@ -40,7 +40,7 @@ pub(crate) fn evaluate(
             &activation.behavior,
             &activation.row.bound[..],
         ),
-        now: activation.event.time(),
+        now: activation.seen().time(),
     };
     let behavior = loaded.behavior();
     let mut out = Proposals::new(behavior.metadata(), &firing);

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use behaviors::{Proposal, ReactError};
+use behaviors::{Proposal, ReactError, Word};
 use log::{Blobs, Cause, Change, Derivation, Draft, Event, EventId, LogError};
 use projection::Delta;
 use serde_json::{Map, json};
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::activation::Activation;
+use super::forge::forged;
 use super::resolve::resolved;
 use super::state::State;
+use super::words;
 
 /// An event that is ready to land, with the texts that moved out of it.
 #[derive(Debug)]
@@ -45,10 +47,13 @@ pub(crate) fn fire(
     let actor = actor(state, &activation);
     let firing = Firing { activation: &activation, actor };
     let refusal = match reaction {
-        Ok(proposals) => match firing.stage(state, keys, proposals) {
-            Ok(staged) => return Ok(staged),
-            Err(refusal) => refusal,
-        },
+        Ok(mut proposals) => {
+            words::speak(state, &activation, &mut proposals);
+            match firing.stage(state, keys, proposals) {
+                Ok(staged) => return Ok(staged),
+                Err(refusal) => refusal,
+            }
+        }
         Err(error) => Refusal::Failure(error),
     };
     let draft = match refusal {
@@ -79,7 +84,7 @@ impl Firing<'_> {
             row: self.activation.row.bound.clone(),
         };
         let draft = Draft::new(id, kind, self.actor.clone());
-        Draft { cause: Some(cause), time: self.activation.event.time(), ..draft }
+        Draft { cause: Some(cause), time: self.activation.seen().time(), ..draft }
     }
 
     /// A reaction is a transaction: it fails whole.
@@ -139,6 +144,8 @@ impl Firing<'_> {
         let landed = (state.round.is_open() && !single).then(|| state.graph.clone());
         for (number, proposal) in proposals.into_iter().enumerate() {
             let id = self.activation.derivation().integer(number as u64).finish();
+            let own = proposal.word == Word::Event;
+            let proposal = words::said(state, self.activation, proposal);
             let mut draft = self.draft(id, &proposal.kind);
             draft.taken = state.taken;
             draft.payload = proposal.payload;
@@ -160,6 +167,9 @@ impl Firing<'_> {
             if first.is_some() {
                 // The same again: left out, and the rest lands.
                 continue;
+            }
+            if let Some(id) = if own { forged(&event, &state.graph) } else { None } {
+                return Err(failure(format!("`{id}` is written by the runtime only")));
             }
             if let Some(why) = state.round.clash(&event, landed.as_ref().unwrap_or(&state.graph)) {
                 return Err(Refusal::Conflict(why));

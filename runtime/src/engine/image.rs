@@ -19,9 +19,10 @@ use super::rounds::{Round, Writes};
 use super::settings::{Schedule, Settings};
 use super::state::{Count, State, Suspension};
 use super::subscription::Subscription;
+use crate::effect::{Action, Facts, Ledger};
 
 /// The version of the fold's rules and of this layout. Another version's snapshots are not read.
-pub(crate) const RULES_VERSION: u32 = 1;
+pub(crate) const RULES_VERSION: u32 = 2;
 
 /// All of a state but its graph.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,6 +46,11 @@ struct Image {
     refused: Vec<ActivationImage>,
     base: Option<Vec<u8>>,
     writes: Writes,
+    clock: i64,
+    delayed: Vec<(i64, ActivationImage)>,
+    ledger: Ledger,
+    /// Open actions, each with the offset of its last revision.
+    actions: Vec<(Facts, u64)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +71,9 @@ struct ActivationImage {
     depth: u64,
     refused: u64,
     carried: Option<Vec<Carried>>,
+    goal: EventId,
+    scopes: Option<Vec<EventId>>,
+    handled: Option<u64>,
 }
 
 /// Collects the events that images name.
@@ -90,6 +99,9 @@ impl Events {
             depth: activation.depth,
             refused: activation.refused,
             carried: activation.carried.as_deref().cloned(),
+            goal: activation.goal,
+            scopes: activation.scopes.as_deref().map(<[EventId]>::to_vec),
+            handled: activation.handled.as_ref().map(|event| self.name(event)),
         }
     }
 
@@ -124,6 +136,10 @@ impl State {
             let rows = rows.iter().map(|row| row.iter().map(image_of).collect());
             (name.clone(), rows.collect())
         });
+        let delayed = self.agenda.delayed();
+        let delayed = delayed.map(|(due, waiting)| (due, events.activation(waiting))).collect();
+        let actions = self.effects.iter();
+        let actions = actions.map(|a| (a.facts.clone(), events.name(&a.asked))).collect();
         let image = Image {
             rules: RULES_VERSION,
             head: self.head.count(),
@@ -142,6 +158,10 @@ impl State {
             refused: events.all(self.round.refused.iter()),
             base: self.round.base.as_ref().map(Graph::encode),
             writes: self.round.writes.clone(),
+            clock: self.clock,
+            delayed,
+            ledger: self.effects.ledger.clone(),
+            actions,
             events: events.0.into_iter().map(|(n, event)| (n, event.record().to_vec())).collect(),
         };
         postcard::to_stdvec(&image).expect("a state is plain data")
@@ -197,6 +217,14 @@ impl State {
             base: base.map_err(|error| bad(error.to_string()))?,
             writes: image.writes,
         };
+        state.clock = image.clock;
+        for (due, waiting) in image.delayed {
+            state.agenda.delay(due, decoder.activation(waiting)?);
+        }
+        state.effects.ledger = image.ledger;
+        for (facts, asked) in image.actions {
+            state.effects.insert(Action { asked: decoder.event(asked)?.clone(), facts });
+        }
         Ok(state)
     }
 }
@@ -237,6 +265,9 @@ impl Decoder {
             depth: image.depth,
             refused: image.refused,
             carried: image.carried.map(Arc::new),
+            goal: image.goal,
+            scopes: image.scopes.map(Into::into),
+            handled: image.handled.map(|at| self.event(at).cloned()).transpose()?,
         })
     }
 }

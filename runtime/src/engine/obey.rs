@@ -9,14 +9,16 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::error::FoldError;
+use super::guards::{is_effect_kind, judged, text};
 use super::state::State;
 use super::subscription::Subscription;
+use crate::effect::Chain;
 
 /// Loading looks at every match that stands, once; it may take as long as that takes.
 const LOAD_STEPS_MAX: u64 = u64::MAX;
 
 impl State {
-    pub(crate) fn obey(&mut self, event: &Event) -> Result<(), FoldError> {
+    pub(crate) fn obey(&mut self, event: &Event, chain: &Chain) -> Result<(), FoldError> {
         match event.kind() {
             "flock.started" => {
                 self.settings.start(event)?;
@@ -51,6 +53,11 @@ impl State {
                 self.round.refused.push_back(again);
             }
             "behavior.failed" => self.note_failure(event)?,
+            "behavior.rejected" => self.note_rejection(event),
+            "behavior.mended" => {
+                self.effects.ledger.broken_guards.remove(&*text(event, "path"));
+            }
+            kind if is_effect_kind(kind) => self.obey_effect(event, chain),
             _ => {}
         }
         Ok(())
@@ -58,6 +65,12 @@ impl State {
 
     fn note_failure(&mut self, event: &Event) -> Result<(), FoldError> {
         let last = self.last.clone().ok_or_else(|| nothing_fired(event))?;
+        if self.subscriptions.get(&last.behavior).is_some_and(|s| s.metadata.guard) {
+            let action = judged(last.seen());
+            let error = text(event, "error");
+            self.effects.note_guard_failure(&action, &last.behavior, &error);
+            return Ok(());
+        }
         let matches = self
             .subscriptions
             .get(&last.behavior)
@@ -93,8 +106,13 @@ impl State {
         self.subscriptions.insert(new);
         self.subscriptions.loads.insert(name.clone(), event.id());
         let new = self.subscriptions.get(&name).cloned().expect("it was just put in");
+        let chain = Chain { depth: 0, goal: event.id(), scopes: None };
         for row in wanted {
-            self.queue(&new, event, row, 0, None);
+            self.queue(&new, event, row, &chain, None);
+        }
+        self.effects.ledger.broken_guards.remove(new.path().as_str());
+        if new.metadata.guard {
+            self.ask_late(&new, event);
         }
         Ok(())
     }

@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
+use behaviors::is_runtime_kind;
 use log::{Append, AppendError, Appended, Batch, Branch, BranchName, Derivation, Draft};
 use log::{Delivery, Event, EventId, Landed, Log, LogError, Offer, Time};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
 use super::fire::{Keys, Staged};
+use super::forge::forged;
 use super::state::State;
 use super::{Engine, EngineError};
 
@@ -140,7 +142,7 @@ impl Engine {
         self.library.insert(code);
     }
 
-    fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
+    pub(super) fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
         let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
         let mut landed = Vec::with_capacity(drafts.len());
         let staging: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
@@ -183,6 +185,11 @@ impl Engine {
                 return Ok(Landed { offset: first.offset(), repeated: true });
             }
         }
+        if !is_runtime_kind(event.kind())
+            && let Some(id) = forged(&event, &self.state.graph)
+        {
+            return Err(EngineError::Refused(format!("`{id}` is written by the runtime only")));
+        }
         let applied = self.state.graph.apply(&event);
         let delta = applied.map_err(|refusal| EngineError::Refused(refusal.to_string()))?;
         staged.push(Staged { event, blobs, delta: Some(delta) });
@@ -191,7 +198,9 @@ impl Engine {
 
     /// Lands what others have offered, and tells them once it is durable.
     pub(super) fn take_offers(&mut self) -> Result<(), EngineError> {
-        while let Ok(Delivery { offer, answer }) = self.claim.inbox.try_recv() {
+        while let Some(Delivery { offer, answer }) =
+            self.offered.take().or_else(|| self.claim.inbox.try_recv().ok())
+        {
             let result = self.take_offer(offer);
             let fatal = matches!(&result, Err(EngineError::Log(_) | EngineError::Fold(_)));
             let told = match result {
@@ -212,7 +221,8 @@ impl Engine {
         if let Some(expected) = offer.expected.filter(|expected| *expected != actual) {
             return Err(AppendError::TailMoved { branch: self.branch, expected, actual }.into());
         }
-        let landed = self.land_outside(offer.drafts)?;
+        let drafts = self.dressed(offer.drafts)?;
+        let landed = self.land_outside(drafts)?;
         let head = self.commit()?;
         Ok(Appended { head, link: self.wave.link(), landed })
     }

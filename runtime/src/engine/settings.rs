@@ -6,6 +6,7 @@ use log::{Event, Time};
 use serde_json::{Map, Value};
 
 use super::error::FoldError;
+use crate::effect::Policy;
 
 /// Who goes next, as a function of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,7 @@ pub(crate) struct Settings {
     /// The same, for patterns.
     pub(crate) parameters: BTreeMap<String, Value>,
     pub(crate) bounds: Bounds,
+    pub(crate) policy: Policy,
     pub(crate) start: Time,
 }
 
@@ -112,6 +114,7 @@ impl Settings {
             firings: bound("firings"),
             depth: bound("depth").unwrap_or(DEPTH_DEFAULT),
         };
+        self.policy = Policy::of_flock(&self.whole);
         Ok(())
     }
 }

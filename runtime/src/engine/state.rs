@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use behaviors::Stream;
-use log::{Bound, Event, Head};
+use log::{Bound, Cause, Event, Head};
 use projection::{Delta, Env, Exhausted, Graph, Row, Steps};
 use smol_str::SmolStr;
 
@@ -17,6 +17,7 @@ use super::error::FoldError;
 use super::rounds::Round;
 use super::settings::{Schedule, Settings};
 use super::subscription::{Subscription, Subscriptions};
+use crate::effect::{Chain, Effects};
 
 /// How many steps of matching one event may cost one pattern.
 const STEPS_MAX: u64 = 1_000_000;
@@ -41,6 +42,9 @@ pub(crate) struct State {
     /// The activation taken last.
     pub(crate) last: Option<Activation>,
     pub(crate) round: Round,
+    pub(crate) effects: Effects,
+    /// The latest time, in milliseconds, that an event from outside said.
+    pub(crate) clock: i64,
 }
 
 /// What one behavior has done.
@@ -154,15 +158,37 @@ impl State {
         assert_eq!(event.offset(), self.head.next(), "the log has no gaps");
         assert_eq!(event.taken(), self.taken, "activations were taken up to this event");
         self.head = Head::after(event.offset());
-        let mut depth = 0;
+        let chain = self.chain_of(event);
         if let Some(author) = event.author() {
-            let last = self.last.as_ref().filter(|last| last.behavior == author);
-            depth = last.map_or(0, |last| last.depth) + 1;
             self.counts.entry(author.into()).or_default().events += 1;
             self.round.note_writes(event, &self.graph, delta);
+        } else if event.time().ms() > self.clock {
+            self.clock = event.time().ms();
+            self.agenda.release(self.clock, event.offset());
         }
-        self.wake(event, delta, depth);
-        self.obey(event)
+        self.wake(event, delta, &chain);
+        self.obey(event, &chain)
+    }
+
+    /// What an event passes on to what follows from it. An event from outside begins a chain, but
+    /// an answer goes on with that of its action, whose goal and narrower grants hold below it.
+    fn chain_of(&self, event: &Event) -> Chain {
+        let begins = || Chain { depth: 0, goal: event.id(), scopes: None };
+        if let Some(author) = event.author() {
+            let last = self.last.as_ref().filter(|last| last.behavior == author);
+            return last.map_or_else(begins, |last| Chain {
+                depth: last.depth + 1,
+                goal: last.goal,
+                scopes: last.scopes.clone(),
+            });
+        }
+        let Some(Cause::Action { action }) = event.cause() else { return begins() };
+        let action = self.effects.get(&action);
+        action.map_or_else(begins, |action| {
+            let scopes = &action.facts.scopes;
+            let scopes = (!scopes.is_empty()).then(|| scopes.as_slice().into());
+            Chain { depth: 0, goal: action.facts.goal, scopes }
+        })
     }
 
     /// Whether what an activation waits for still holds.
@@ -183,7 +209,7 @@ impl State {
     }
 
     /// Withdraws what fell, and queues what an event wakes.
-    fn wake(&mut self, event: &Event, delta: &Delta, depth: u64) {
+    fn wake(&mut self, event: &Event, delta: &Delta, chain: &Chain) {
         for name in self.subscriptions.concerned(event, &self.graph, delta) {
             if self.suspended.contains_key(&name) {
                 continue;
@@ -193,7 +219,7 @@ impl State {
                 event.author() == Some(name.as_str()) && !subscription.metadata.trigger.wakes_self;
             let woken = self.woken(&subscription, event, delta, own);
             match woken {
-                Ok(woken) => self.queue_rows(&subscription, event, delta, woken, depth),
+                Ok(woken) => self.queue_rows(&subscription, event, delta, woken, chain),
                 Err(_) => self.suspend(&subscription.name, event),
             }
         }
@@ -255,12 +281,12 @@ impl State {
         event: &Event,
         delta: &Delta,
         rows: Vec<Row>,
-        depth: u64,
+        chain: &Chain,
     ) {
         let vanishes = subscription.metadata.trigger.is_vanishes();
         for row in rows {
             let carried = vanishes.then(|| Carried::before(&self.graph, delta, &row));
-            self.queue(subscription, event, row, depth, carried);
+            self.queue(subscription, event, row, chain, carried);
         }
     }
 
@@ -269,7 +295,7 @@ impl State {
         subscription: &Subscription,
         event: &Event,
         row: Row,
-        depth: u64,
+        chain: &Chain,
         carried: Option<Vec<Carried>>,
     ) {
         let mut ticket = 0;
@@ -278,17 +304,26 @@ impl State {
             let stream = Stream::of_ticket(self.settings.seed, event.id(), name, &row.bound[..]);
             ticket = self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16);
         }
-        self.agenda.insert(Activation {
+        let activation = Activation {
             behavior: subscription.name.clone(),
             order: subscription.metadata.order,
             event: event.clone(),
             row,
             at: event.offset().plus(subscription.metadata.trigger.after),
             ticket,
-            depth,
+            depth: chain.depth,
             refused: 0,
             carried: carried.map(std::sync::Arc::new),
-        });
+            goal: chain.goal,
+            scopes: chain.scopes.clone(),
+            handled: None,
+        };
+        let after = subscription.metadata.trigger.after_ms;
+        let due = after.map(|ms| event.time().ms().saturating_add_unsigned(ms));
+        match due.filter(|due| *due > self.clock) {
+            Some(due) => self.agenda.delay(due, activation),
+            None => self.agenda.insert(activation),
+        }
     }
 
     /// A pattern that costs too much is not matched any more; what waits of it is withdrawn.

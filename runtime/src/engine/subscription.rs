@@ -98,6 +98,8 @@ pub(crate) struct Subscriptions {
     by_type: BTreeMap<SmolStr, Vec<SmolStr>>,
     /// Those that hear kinds by glob or expression, or whose pattern has a part of any type.
     always: BTreeSet<SmolStr>,
+    /// Those that speak before a request leaves. They hear nothing else.
+    guards: BTreeSet<SmolStr>,
 }
 
 impl Subscriptions {
@@ -109,9 +111,19 @@ impl Subscriptions {
         self.by_name.values()
     }
 
+    /// The guards, by name.
+    pub(crate) fn guards(&self) -> impl Iterator<Item = &Arc<Subscription>> {
+        self.guards.iter().filter_map(|name| self.by_name.get(name))
+    }
+
     pub(crate) fn insert(&mut self, subscription: Subscription) {
         let name = subscription.name.clone();
         self.remove(&name);
+        if subscription.metadata.guard {
+            self.guards.insert(name.clone());
+            self.by_name.insert(name, Arc::new(subscription));
+            return;
+        }
         let trigger = &subscription.metadata.trigger;
         match trigger.on.as_ref().map(|on| (on, on.exact())) {
             None => {}
@@ -137,6 +149,7 @@ impl Subscriptions {
     pub(crate) fn remove(&mut self, name: &SmolStr) -> Option<Arc<Subscription>> {
         let old = self.by_name.remove(name)?;
         self.always.remove(name);
+        self.guards.remove(name);
         for index in [&mut self.by_kind, &mut self.by_type] {
             index.values_mut().for_each(|names| names.retain(|other| other != name));
             index.retain(|_, names| !names.is_empty());

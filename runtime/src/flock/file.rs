@@ -11,7 +11,7 @@ use projection::Pattern;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Flock, Report};
+use super::{Flock, Report, policy};
 use crate::engine::Schedule;
 
 /// Why a flock cannot be used.
@@ -27,6 +27,10 @@ pub enum FlockError {
     File { path: PathBuf, what: String },
     #[error("two behaviors are called `{name}`: {first} and {second}; rename one of them")]
     Twins { name: String, first: String, second: String },
+    #[error(transparent)]
+    Tool(#[from] effect::tools::ToolError),
+    #[error("the tools of the flock cannot be confined: {0}")]
+    Sandbox(effect::EffectError),
     #[error("--set {text}: {what}")]
     Set { text: String, what: String },
 }
@@ -56,6 +60,13 @@ struct FlockFile {
     report: Vec<ReportLine>,
     #[serde(default)]
     start: Vec<StartEvent>,
+    grants: Option<policy::Grants>,
+    #[serde(default)]
+    guards: Vec<String>,
+    workspace: Option<PathBuf>,
+    #[serde(default)]
+    retry: toml::Table,
+    answers: Option<policy::Answers>,
 }
 
 #[derive(Default, Deserialize)]
@@ -81,6 +92,9 @@ struct Budget {
     events: Option<u64>,
     firings: Option<u64>,
     depth: Option<u64>,
+    effects: Option<u64>,
+    tokens: Option<u64>,
+    cost: Option<f64>,
     wall: Option<String>,
 }
 
@@ -105,9 +119,20 @@ struct StartEvent {
     changes: Vec<toml::Table>,
 }
 
-const TABLES: [&str; 6] = ["name", "run", "settings", "budget", "report", "start"];
-const LATER: [&str; 8] =
-    ["grants", "models", "tools", "mcp", "guards", "workspace", "use", "effects"];
+const TABLES: [&str; 11] = [
+    "name",
+    "run",
+    "settings",
+    "budget",
+    "report",
+    "start",
+    "grants",
+    "guards",
+    "workspace",
+    "retry",
+    "answers",
+];
+const LATER: [&str; 3] = ["models", "mcp", "use"];
 
 /// Reads `flock.toml`; the behavior files are left out.
 pub(super) fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
@@ -144,7 +169,7 @@ impl From<String> for Problem {
 fn refuse_unknown(table: &toml::Table) -> Result<(), String> {
     for name in table.keys().map(String::as_str) {
         if LATER.contains(&name) {
-            return Err(format!("[{name}] comes with effects, in a later version; leave it out"));
+            return Err(format!("[{name}] comes in a later version; leave it out"));
         }
         if !TABLES.contains(&name) {
             let hint = did_you_mean(name, TABLES);
@@ -170,6 +195,15 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
     if let Some(pattern) = &until {
         Pattern::parse(pattern).map_err(|error| format!("run.until: {error}"))?;
     }
+    let answers = file.answers.as_ref().map(|answers| answers.read(folder)).transpose()?;
+    let workspace = file.workspace.as_ref().map(|workspace| folder.join(workspace));
+    let said = policy::Said {
+        grants: file.grants,
+        guards: file.guards,
+        workspace: file.workspace,
+        retry: file.retry,
+    };
+    let policy = said.payload()?;
     let events = file.start.iter().enumerate().map(|(n, event)| start_event(n, event));
     Ok(Flock {
         folder: folder.to_path_buf(),
@@ -180,10 +214,14 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         until,
         settings,
         wall_seconds: file.budget.wall.as_deref().map(seconds).transpose()?,
-        budget: budget(&file.budget),
+        budget: budget(&file.budget)?,
+        policy,
+        workspace,
+        answers,
         events: events.collect::<Result<_, String>>()?,
         report: file.report.into_iter().map(report).collect::<Result<_, String>>()?,
         sources: Vec::new(),
+        sandbox: effect::Sandbox::Required,
     })
 }
 
@@ -231,11 +269,24 @@ fn start_time(time: Option<StartTime>) -> Result<Time, String> {
     text.parse().map_err(|error: NameError| format!("run.start: {error}"))
 }
 
-fn budget(budget: &Budget) -> Map<String, Value> {
-    let bounds = [("events", budget.events), ("firings", budget.firings), ("depth", budget.depth)];
+fn budget(budget: &Budget) -> Result<Map<String, Value>, String> {
+    let bounds = [
+        ("events", budget.events),
+        ("firings", budget.firings),
+        ("depth", budget.depth),
+        ("effects", budget.effects),
+        ("tokens", budget.tokens),
+    ];
     let said =
         bounds.into_iter().filter_map(|(name, bound)| Some((name.to_owned(), json!(bound?))));
-    said.collect()
+    let mut said: Map<String, Value> = said.collect();
+    if let Some(cost) = budget.cost {
+        if !(cost.is_finite() && cost >= 0.0) {
+            return Err(format!("budget.cost: {cost} is no amount from 0"));
+        }
+        said.insert("cost".to_owned(), json!(cost));
+    }
+    Ok(said)
 }
 
 /// Reads a duration such as `90s`, `30m` or `2h`.

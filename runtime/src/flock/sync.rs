@@ -37,6 +37,7 @@ impl Flock {
         payload.insert("schedule".to_owned(), json!(self.schedule.name()));
         payload.insert("settings".to_owned(), Value::Object(self.settings.clone()));
         payload.insert("budget".to_owned(), Value::Object(self.budget.clone()));
+        payload.extend(self.policy.clone());
         payload.insert("start".to_owned(), json!(self.start_hash().to_string()));
         payload
     }
@@ -137,7 +138,7 @@ pub fn sync(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, Eng
     if !refused.is_empty() {
         let what = refused.join("; ");
         let fix = "start anew with --fresh, or on a new branch with --branch NAME";
-        return Err(EngineError::Refused(format!("flock.toml: {what}; {fix}")));
+        return Err(EngineError::Changed(format!("flock.toml: {what}; {fix}")));
     }
     let mut synced = Synced::default();
     sync_settings(engine, flock, now, &mut synced)?;
@@ -148,6 +149,7 @@ pub fn sync(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, Eng
         }
     }
     remove_gone(engine, flock, now, &mut synced)?;
+    mend(engine, flock, now)?;
     engine.commit()?;
     Ok(synced)
 }
@@ -164,6 +166,13 @@ fn sync_settings(
         if started.get(&field) != Some(&value) {
             synced.settings.push(field.clone());
             changed.insert(field, value);
+        }
+    }
+    for field in super::policy::FIELDS.map(str::to_owned) {
+        let was_said = started.get(&field).is_some_and(|value| !value.is_null());
+        if was_said && !flock.policy.contains_key(&field) {
+            synced.settings.push(field.clone());
+            changed.insert(field, Value::Null);
         }
     }
     if changed.is_empty() {
@@ -183,6 +192,9 @@ fn sync_source(
     now: Time,
     synced: &mut Synced,
 ) -> Result<(), EngineError> {
+    if let Some(error) = declared.iter().find_map(|loaded| too_late(engine, loaded)) {
+        return reject(engine, source, &format!("{}: {error}", source.path), now, synced);
+    }
     let payloads = source.payloads();
     for (loaded, (name, payload)) in declared.iter().zip(payloads) {
         let standing = engine.loaded_payload(&name);
@@ -198,6 +210,20 @@ fn sync_source(
     Ok(())
 }
 
+/// Why a behavior cannot be added to a branch that has begun, if it cannot: the events before it are
+/// not shown to it, so it must not believe that it saw them.
+fn too_late(engine: &Engine, loaded: &Loaded) -> Option<String> {
+    let metadata = loaded.metadata();
+    let known = engine.loaded_payload(&metadata.name).is_some();
+    (metadata.from_beginning && !known).then(|| {
+        format!(
+            "{} wants events `from` the \"beginning\", and the branch has begun; leave `from` out to \
+             hear events from now on, or start anew with --fresh",
+            metadata.name
+        )
+    })
+}
+
 /// A broken file changes nothing: the last good version of its behaviors stays.
 fn reject(
     engine: &mut Engine,
@@ -209,14 +235,48 @@ fn reject(
     store_source(engine.log(), source)?;
     synced.rejected.push((source.path.clone(), error.to_owned()));
     let hash = source.hash.to_string();
-    let key = format!("rejected:{}:{hash}", source.path);
-    let id = Derivation::new().text("behavior.rejected").text(&source.path).text(&hash).finish();
+    let guard = may_hold_a_guard(&source.text);
+    // A file that is broken again denies again, though the log has told of this text before.
+    let known = engine.effects().ledger.broken_guards.contains_key(source.path.as_str());
+    let again = if guard && !known { engine.head().count() } else { 0 };
+    let key = match again {
+        0 => format!("rejected:{}:{hash}", source.path),
+        nth => format!("rejected:{}:{hash}:{nth}", source.path),
+    };
+    let id = Derivation::new().text("behavior.rejected").text(&source.path).text(&hash);
+    let id = if again == 0 { id } else { id.integer(again) }.finish();
     let mut draft = Draft::new(id, "behavior.rejected", "runtime");
     draft.payload.insert("path".to_owned(), json!(source.path));
     draft.payload.insert("hash".to_owned(), json!(hash));
     draft.payload.insert("error".to_owned(), json!(error));
+    if guard {
+        draft.payload.insert("guard".to_owned(), json!(true));
+    }
     (draft.key, draft.time) = (Some(SmolStr::from(key)), now);
     engine.outside(draft).map(drop)
+}
+
+/// Whether the text of a broken file looks as if it declared a guard. What cannot be told is one.
+fn may_hold_a_guard(text: &str) -> bool {
+    text.contains("guard")
+}
+
+/// A broken file that might have held a guard is mended or gone: effects leave again.
+fn mend(engine: &mut Engine, flock: &Flock, now: Time) -> Result<(), EngineError> {
+    let broken = |path: &str| {
+        flock.sources.iter().any(|source| source.path == path && source.declared.is_err())
+    };
+    let ledger = &engine.effects().ledger;
+    let paths: Vec<SmolStr> = ledger.broken_guards.keys().cloned().collect();
+    for path in paths.into_iter().filter(|path| !broken(path)) {
+        let id = Derivation::new().text("behavior.mended").text(&path);
+        let id = id.integer(engine.head().count()).finish();
+        let mut draft = Draft::new(id, "behavior.mended", "runtime");
+        draft.payload.insert("path".to_owned(), json!(path.as_str()));
+        draft.time = now;
+        engine.outside(draft)?;
+    }
+    Ok(())
 }
 
 fn remove_gone(

@@ -7,14 +7,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use effect::Sandbox;
-use effect::tools::{Listed, Listing, ToolError};
+use effect::tools::{Listed, Listing};
+
+use super::FlockError;
 
 /// Why a flock was not trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
-    #[error(transparent)]
-    Tools(#[from] ToolError),
     #[error(
         "this flock runs programs or wants grants, and nobody has confirmed them yet:\n{listing}\n\
              read them, then run it from a terminal, or with --trust"
@@ -48,11 +48,11 @@ impl Question {
     ///
     /// # Errors
     /// A tool file cannot be used.
-    pub fn about(
+    pub(super) fn about(
         flock: &Path,
         grants: &[String],
         sandbox: Sandbox,
-    ) -> Result<Option<Self>, TrustError> {
+    ) -> Result<Option<Self>, FlockError> {
         let listing = effect::tools::list(flock)?;
         if listing.tools.is_empty() && grants.is_empty() {
             return Ok(None);

@@ -84,26 +84,25 @@ fn metadata_that_cannot_be_used_is_told_at_its_call() {
             &format!("behaviors/b.star:1:1: {message}\n1 | {declared}\n  | ^"),
         );
     };
-    let later = "comes with effects, in a later version of starling; leave it out until then";
-    refused("effects = [\"tool:x\"]", &format!("b.effects: `effects` {later}"));
-    refused("guard = True", &format!("b.guard: `guard` {later}"));
+    refused("guard = True", "b.on: a guard hears requests; write on = \"effect.requested\"");
     refused("wites = []", "b.wites: there is no such field; did you mean `writes`?");
-    refused(
-        "after = \"5s\"",
-        "b.after: the delay \"5s\" needs timers, which come with effects in a later version; \
-         a whole number delays by so many events",
-    );
+    refused("after = \"soon\"", "b.after: `soon` is neither a number of events nor a duration");
 }
 
 #[test]
-fn what_needs_effects_is_refused_when_it_is_used() {
-    for call in ["request(\"tool:x\", {})", "allow()", "deny(\"no\")", "rewrite({})"] {
+fn what_a_reaction_says_is_refused_while_a_file_is_loaded() {
+    for call in ["request(\"tool:x\", {})", "allow()", "deny(\"no\")", "rewrite({})", "narrow()"] {
         let name = call.split('(').next().expect("a name");
         check_refused(
-            &format!("behavior(name = \"b\", match = \"(trip:Trip)\")\ndef b(trip):\n    {call}\n"),
             &format!(
-                "behaviors/b.star:3:5: `{name}` comes with effects, in a later version of \
-                 starling; leave it out until then\n3 |     {call}\n  |     ^"
+                "{call}
+"
+            ),
+            &format!(
+                "behaviors/b.star:1:1: {name} belongs into a reaction; a file that is loaded only \
+                 declares
+1 | {call}
+  | ^"
             ),
         );
     }

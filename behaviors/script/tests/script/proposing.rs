@@ -228,3 +228,58 @@ fn a_reaction_that_fails_proposes_nothing() {
         "Operation `+` not supported for types `int` and `string`",
     );
 }
+
+/// The words besides events: what they propose, and who may say them.
+#[test]
+fn a_reaction_asks_for_effects_and_a_guard_judges_them() {
+    let scene = || {
+        serde_json::json!({
+            "event": {"kind": "effect.requested", "payload": {"effect": "tool:x", "args": {"n": 1}}},
+            "bound": {"trip": {"id": "trip:1", "type": "Trip"}},
+        })
+    };
+    let says = |fields: &str, parameter: &str, body: &str, expected: &str| {
+        let text = format!("behavior(name = 'b', {fields})\ndef b({parameter}):\n    {body}\n");
+        let loaded = script::ScriptHost::default().load("b.star", &text).expect("it loads");
+        let scene = behaviors::testing::Scene::new(scene());
+        let reply = behaviors::testing::react(&**loaded[0].behavior(), &scene);
+        let found = reply.as_ref().map_or_else(
+            |error| error.message.clone(),
+            |_| behaviors::testing::reply_text(&reply).trim_end().to_owned(),
+        );
+        assert_eq!(found, expected, "{body}");
+    };
+    let asks = "match = '(trip:Trip)', effects = ['tool:*']";
+    says(
+        asks,
+        "trip",
+        "emit('x', {}, link(trip, 'PAYS', request('tool:pay', {'n': 1}, key = 'pay')))",
+        "request tool:pay {\"n\":1} key pay\nx {}\n  \
+         {\"from\":\"trip:1\",\"link\":\"PAYS\",\"to\":\"@0#0\"}",
+    );
+    says(
+        asks,
+        "trip",
+        "emit('x', {}, set(request('tool:pay'), status = 'succeeded'))",
+        "elements of type `_Effect` are written by the runtime only; a type of your own does not \
+         begin with `_`",
+    );
+    says(
+        asks,
+        "trip",
+        "request('fs.write', {})",
+        "b does not declare the effect `fs.write`; add \"fs.write\" to its `effects`",
+    );
+    says(
+        asks,
+        "trip",
+        "narrow(effects = ['tool:a'], budget = {'effects': 3})",
+        "narrow  {\"budget\":{\"effects\":3},\"effects\":[\"tool:a\"]}",
+    );
+    says(asks, "trip", "allow()", "`allow` is a guard's word; b says no guard = True");
+    let guards = "on = 'effect.requested', guard = True";
+    says(guards, "event", "allow()", "allow  {}");
+    says(guards, "event", "deny('too much')", "deny  {\"reason\":\"too much\"}");
+    says(guards, "event", "rewrite({'n': event.payload.args.n + 1})", "rewrite  {\"n\":2}");
+    says(guards, "event", "allow(); allow()", "b gives two verdicts; give one");
+}

@@ -1,0 +1,122 @@
+//! The world of a run: its driver, made when the first effect is asked for, and how it waits.
+
+use std::time::Duration;
+
+use log::{Branch, BranchName, Log, Offset, Store};
+
+use super::stop::Stop;
+use crate::cli::failure::Failure;
+use crate::clock::now;
+use crate::effect::{Driver, Recorded, Serving, Standing};
+use crate::engine::Engine;
+use crate::flock::Flock;
+
+/// What becomes of effects in this run.
+pub(super) struct Effects<'f> {
+    flock: &'f Flock,
+    branch: BranchName,
+    serving: Serving,
+    recorded: Recorded,
+    driver: Option<Driver>,
+}
+
+impl<'f> Effects<'f> {
+    /// What a flock and the branch say about answers: a fork is served its parent's, unless it is
+    /// live.
+    pub(super) fn new(
+        flock: &'f Flock,
+        store: &Store,
+        branch: &Branch,
+        live: Option<Serving>,
+    ) -> Result<Self, Failure> {
+        let (mut serving, mut recorded) = (Serving::Live, Recorded::default());
+        if let Some((file, mode)) = &flock.answers {
+            recorded = Recorded::of_file(file).map_err(Failure::Usage)?;
+            serving = *mode;
+        }
+        if let (None, Some(fork)) = (&flock.answers, &branch.fork) {
+            let from = Offset::new(fork.cut.count());
+            recorded = Recorded::of_log(store as &dyn Log, fork.parent, from)?;
+            serving = Serving::from_name(&fork.serving).unwrap_or(Serving::Recorded);
+        }
+        let serving = live.unwrap_or(serving);
+        let branch = branch.name.clone();
+        Ok(Effects { flock, branch, serving, recorded, driver: None })
+    }
+
+    /// Whether there is anything about effects or times to be done.
+    fn is_asked(&self, engine: &Engine) -> bool {
+        engine.effects().len() > 0 || engine.next_delayed().is_some()
+    }
+
+    fn driver(&mut self) -> Result<&mut Driver, Failure> {
+        if self.driver.is_none() {
+            let executors = self.flock.executors()?;
+            let failed = |error| Failure::Failed(format!("effects cannot be run: {error}"));
+            let mut driver = Driver::new(self.branch.as_str(), executors).map_err(failed)?;
+            driver.serve(self.serving, std::mem::take(&mut self.recorded));
+            driver.set_workspace(self.flock.workspace.clone());
+            self.driver = Some(driver);
+        }
+        Ok(self.driver.as_mut().expect("it was just made"))
+    }
+
+    /// Whether something came back from the world.
+    pub(super) fn has_news(&self) -> bool {
+        self.driver.as_ref().is_some_and(Driver::has_news)
+    }
+
+    /// Does what can be done about effects now. Tells how many events that took.
+    pub(super) fn turn(&mut self, engine: &mut Engine) -> Result<usize, Failure> {
+        if self.driver.is_none() && !self.is_asked(engine) {
+            return Ok(0);
+        }
+        Ok(self.driver()?.turn(engine, now())?.landed)
+    }
+
+    /// Waits until something comes by itself, or from a person if `people` are waited for. Tells
+    /// whether it was worth waiting.
+    pub(super) fn wait(
+        &mut self,
+        engine: &mut Engine,
+        people: bool,
+        wall: Option<Duration>,
+        stop: &mut Stop,
+    ) -> Result<bool, Failure> {
+        if self.driver.is_none() && !self.is_asked(engine) {
+            return Ok(false);
+        }
+        let driver = self.driver()?;
+        let asked = engine.open_effects().iter().any(|open| open.standing != Standing::Open);
+        if !driver.expects(engine, now()) && !(people && asked) {
+            return Ok(false);
+        }
+        let over = async {
+            match wall {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stop = async {
+            tokio::select! {
+                () = stop.wanted() => {}
+                () = over => {}
+            }
+        };
+        driver.wait(engine, now(), stop);
+        Ok(true)
+    }
+
+    /// Why an action that waits to leave does not.
+    pub(super) fn waits(&self, action: &log::EventId) -> Option<&'static str> {
+        self.driver.as_ref().and_then(|driver| driver.waits(action))
+    }
+
+    /// Ends what is out, within its bounds.
+    pub(super) fn stop(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        if let Some(driver) = &mut self.driver {
+            driver.stop(engine, now)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! The engine's side of effects: what the driver may see, and what it and people may land.
+//!
+//! All of it are events from outside: they are checked against what is known of their action and
+//! stamped here, between firings and between rounds.
+
+use std::collections::BTreeMap;
+
+use behaviors::is_runtime_kind;
+use log::{Change, Derivation, Draft, EventId, Time};
+use serde_json::{Map, Value, json};
+use smol_str::SmolStr;
+
+use super::bounds::Reached;
+use super::state::State;
+use super::{Engine, EngineError};
+use crate::effect::{Action, Answered, Effects, Guard, OpenEffect, Policy, Scope, Stage, Verdicts};
+use crate::effect::{answered, cancelled, ended, is_inner};
+
+impl Engine {
+    /// The effects that are open, in the order in which they were requested.
+    #[must_use]
+    pub fn open_effects(&self) -> Vec<OpenEffect> {
+        self.state.open_effects()
+    }
+
+    /// What is known of effects.
+    pub(crate) fn effects(&self) -> &Effects {
+        &self.state.effects
+    }
+
+    /// What the flock allows.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.state.settings.policy
+    }
+
+    /// The seed of the branch.
+    pub(crate) fn seed(&self) -> i64 {
+        self.state.settings.seed
+    }
+
+    /// The epoch under which the engine writes.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.claim.epoch.get()
+    }
+
+    /// The guards that are loaded.
+    pub(crate) fn guards(&self) -> Verdicts<'_> {
+        let guards = self.state.subscriptions.guards().map(|guard| Guard {
+            name: &guard.name,
+            actor: &guard.actor,
+            trigger: &guard.metadata.trigger,
+        });
+        Verdicts { guards: guards.collect() }
+    }
+
+    /// How many effects each behavior may request, where it says so.
+    pub(crate) fn request_limits(&self) -> BTreeMap<&SmolStr, u64> {
+        let all = self.state.subscriptions.iter();
+        all.filter_map(|s| Some((&s.name, s.metadata.budget.effects?))).collect()
+    }
+
+    /// Lands events of the runtime about effects.
+    pub(crate) fn land_effects(&mut self, drafts: Vec<Draft>) -> Result<(), EngineError> {
+        self.land_outside(drafts).map(drop)
+    }
+
+    /// Says once in the log that a budget of effects is used up.
+    pub(crate) fn announce_exhausted(
+        &mut self,
+        budget: &str,
+        limit: u64,
+        behavior: &SmolStr,
+    ) -> Result<(), EngineError> {
+        let behavior = behavior.clone();
+        self.announce_bound(&Reached { budget: budget.into(), limit, behavior, cycle: None })
+    }
+
+    /// When something that waits for a time is due, in milliseconds.
+    pub(crate) fn next_delayed(&self) -> Option<i64> {
+        self.state.agenda.delayed().next().map(|(due, _)| due)
+    }
+
+    /// Says in the log that it is `now`, so that what waited for this time is due.
+    ///
+    /// # Errors
+    /// The log refused or failed.
+    pub fn tick(&mut self, now: Time) -> Result<(), EngineError> {
+        let Some(due) = self.next_delayed().filter(|due| *due <= now.ms()) else { return Ok(()) };
+        let id = Derivation::new().text("ticked").integer(self.state.head.count()).finish();
+        let mut draft = Draft::new(id, "flock.ticked", "runtime");
+        draft.payload.insert("due".to_owned(), json!(due));
+        draft.time = now;
+        self.outside(draft).map(drop)
+    }
+
+    /// Waits until somebody offers an event; it is taken with the next step.
+    pub(crate) async fn offered(&mut self) {
+        if self.offered.is_none() {
+            match self.claim.inbox.recv().await {
+                Some(delivery) => self.offered = Some(delivery),
+                // Nobody can offer anything any more.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The open action whose id begins so.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find_action(&self, prefix: &str) -> Result<EventId, String> {
+        let fits = |action: &&Action| action.facts.id.to_string().starts_with(prefix);
+        let mut found = self.state.effects.iter().filter(fits).map(|action| action.facts.id);
+        match (found.next(), found.next()) {
+            (Some(one), None) => Ok(one),
+            (Some(_), Some(_)) => Err(format!("several open effects begin with {prefix}")),
+            (None, _) => Err(format!(
+                "no open effect begins with {prefix}: it has ended, or never was; \
+                 starling effects lists those that are open"
+            )),
+        }
+    }
+
+    /// The events that offered ones become: words of people about effects are checked against what
+    /// waits for them; any other event of the runtime's kinds is refused.
+    pub(super) fn dressed(&self, drafts: Vec<Draft>) -> Result<Vec<Draft>, EngineError> {
+        let mut dressed = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            if is_runtime_kind(&draft.kind) {
+                dressed.extend(self.words_of_people(draft).map_err(EngineError::Refused)?);
+            } else {
+                dressed.push(draft);
+            }
+        }
+        Ok(dressed)
+    }
+
+    fn words_of_people(&self, mut draft: Draft) -> Result<Vec<Draft>, String> {
+        if !draft.actor.starts_with("user:") {
+            return Err(format!("{} is no person", draft.actor));
+        }
+        let payload = Value::Object(draft.payload.clone());
+        match draft.kind.as_str() {
+            "effect.answered" => {
+                let id = self.find_action(payload["action"].as_str().unwrap_or("?"))?;
+                let said = Answered::of_json(&payload).ok_or("the answer says nothing")?;
+                let action = self.state.effects.get(&id).expect("it was just found");
+                said.drafts(&self.state.effects, action, &draft.actor, draft.time)
+            }
+            "effect.cancelling" => {
+                let prefix = payload["scope"]["effect"].as_str();
+                let scope = match prefix {
+                    Some(prefix) => Scope::Effect(self.find_action(prefix)?),
+                    None => Scope::of_json(&payload["scope"]).ok_or("the scope is none")?,
+                };
+                draft.payload.insert("scope".to_owned(), scope.to_json());
+                Ok(self.cancelling(draft, scope))
+            }
+            "grant.given" | "grant.revoked" => {
+                let mut properties = Map::new();
+                properties.insert("effects".to_owned(), payload["effects"].clone());
+                properties.insert("by".to_owned(), json!(draft.actor.as_str()));
+                let given = draft.kind == "grant.given";
+                properties.insert("given".to_owned(), json!(given));
+                let type_name = "_Grant".into();
+                draft.changes = vec![Change::Create { id: None, type_name, properties }];
+                Ok(vec![draft])
+            }
+            kind => Err(format!("`{kind}` is written by the runtime only")),
+        }
+    }
+
+    /// A cancellation, and the ends of all that has not left; what has left is told to end.
+    fn cancelling(&self, draft: Draft, scope: Scope) -> Vec<Draft> {
+        let now = draft.time;
+        let effects = &self.state.effects;
+        let mut drafts = vec![draft];
+        for action in effects.iter().filter(|action| scope.holds(&action.facts)) {
+            let ending = cancelled("it was cancelled before it left");
+            match &action.facts.stage {
+                Stage::Running(running) if is_inner(&running.executor) => {
+                    let ending = cancelled("it was cancelled");
+                    drafts.extend(answered(effects, action, running.attempt, ending, now));
+                }
+                Stage::Running(_) | Stage::Unknown(_) => {}
+                _ => drafts.extend(ended(effects, action, &ending, now)),
+            }
+        }
+        drafts
+    }
+
+    /// Cancels what is open in a scope, and for a goal also what follows.
+    ///
+    /// # Errors
+    /// The log refused or failed.
+    pub fn cancel(
+        &mut self,
+        scope: Scope,
+        who: &str,
+        reason: &str,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        let draft = cancelling_draft(scope, who, reason, now, self.state.head.count());
+        let drafts = self.cancelling(draft, scope);
+        self.land_effects(drafts)
+    }
+
+    /// Lands what people say about effects, as if it were offered; for who has the engine.
+    ///
+    /// # Errors
+    /// Nobody waits for it, or the log failed.
+    pub fn people_say(&mut self, draft: Draft) -> Result<(), EngineError> {
+        let drafts = self.dressed(vec![draft])?;
+        self.land_effects(drafts)
+    }
+}
+
+impl State {
+    /// The effects that are open, in the order in which they were requested.
+    pub(crate) fn open_effects(&self) -> Vec<OpenEffect> {
+        let mut open: Vec<&Action> = self.effects.iter().collect();
+        open.sort_by_key(|action| action.facts.offset);
+        open.into_iter().map(|action| OpenEffect::of(action)).collect()
+    }
+}
+
+/// The event with which `who` cancels a scope. `nth` tells one from another.
+pub(crate) fn cancelling_draft(
+    scope: Scope,
+    who: &str,
+    reason: &str,
+    now: Time,
+    nth: u64,
+) -> Draft {
+    let id = Derivation::new().text("cancelling").json(&scope.to_json()).integer(nth);
+    let mut draft = Draft::new(id.text(reason).finish(), "effect.cancelling", who);
+    draft.payload.insert("scope".to_owned(), scope.to_json());
+    draft.payload.insert("reason".to_owned(), json!(reason));
+    draft.time = now;
+    draft
+}

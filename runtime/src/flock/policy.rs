@@ -1,0 +1,117 @@
+//! What `flock.toml` says about effects: grants, guards, approvals, retries, the workspace and
+//! recorded answers.
+
+use std::path::{Path, PathBuf};
+
+use behaviors::{KindPattern, did_you_mean, duration_ms};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::effect::Serving;
+
+/// `[grants]`: what may leave. Without it nothing does.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Grants {
+    #[serde(default)]
+    effects: Vec<String>,
+    #[serde(default)]
+    ask: Vec<String>,
+    approval: Option<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    #[serde(default)]
+    local_hosts: Vec<String>,
+}
+
+/// `[answers]`: what the world said once, served instead of asking it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answers {
+    file: PathBuf,
+    mode: Option<String>,
+}
+
+/// The parts of `flock.toml` about effects.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) grants: Option<Grants>,
+    pub(super) guards: Vec<String>,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) retry: toml::Table,
+}
+
+/// The fields of the flock's first event that come from them. What is not said is left out, so that
+/// a flock without effects begins as ever.
+pub(super) const FIELDS: [&str; 4] = ["grants", "guards", "retry", "workspace"];
+
+impl Said {
+    /// What the log is told.
+    pub(super) fn payload(&self) -> Result<Map<String, Value>, String> {
+        let mut payload = Map::new();
+        if let Some(grants) = &self.grants {
+            payload.insert("grants".to_owned(), grants.payload()?);
+        }
+        if !self.guards.is_empty() {
+            payload.insert("guards".to_owned(), json!(self.guards));
+        }
+        if !self.retry.is_empty() {
+            payload.insert("retry".to_owned(), retry(&self.retry)?);
+        }
+        if let Some(workspace) = &self.workspace {
+            payload.insert("workspace".to_owned(), json!(workspace));
+        }
+        Ok(payload)
+    }
+}
+
+impl Grants {
+    fn payload(&self) -> Result<Value, String> {
+        for (field, patterns) in [("effects", &self.effects), ("ask", &self.ask)] {
+            for pattern in patterns {
+                KindPattern::parse(pattern).map_err(|what| format!("grants.{field}: {what}"))?;
+            }
+        }
+        let mut map = Map::new();
+        map.insert("effects".to_owned(), json!(self.effects));
+        if !self.ask.is_empty() {
+            map.insert("ask".to_owned(), json!(self.ask));
+        }
+        for (field, list) in [("hosts", &self.hosts), ("local_hosts", &self.local_hosts)] {
+            if !list.is_empty() {
+                map.insert(field.to_owned(), json!(list));
+            }
+        }
+        if let Some(approval) = &self.approval {
+            duration_ms(approval).ok_or_else(|| {
+                format!("grants.approval: `{approval}` is no duration; write 10m or 24h")
+            })?;
+            map.insert("approval".to_owned(), json!(approval));
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+fn retry(table: &toml::Table) -> Result<Value, String> {
+    let entry = |(name, value): (&String, &toml::Value)| {
+        let count = value.as_integer().and_then(|n| u64::try_from(n).ok());
+        let count = count.ok_or_else(|| {
+            format!("retry.{name}: expected how often, a whole number from 0, found {value}")
+        })?;
+        Ok((name.clone(), json!(count)))
+    };
+    table.iter().map(entry).collect::<Result<Map<_, _>, String>>().map(Value::Object)
+}
+
+impl Answers {
+    /// The file, beside `flock.toml`, and how it is served.
+    pub(super) fn read(&self, folder: &Path) -> Result<(PathBuf, Serving), String> {
+        let mode = self.mode.as_deref().unwrap_or(Serving::Recorded.as_str());
+        let serving = Serving::from_name(mode).ok_or_else(|| {
+            let modes = ["live", "recorded", "recorded_then_live"];
+            let hint = did_you_mean(mode, modes);
+            format!("answers.mode: `{mode}` is none of {}{hint}", modes.join(", "))
+        })?;
+        Ok((folder.join(&self.file), serving))
+    }
+}

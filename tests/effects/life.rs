@@ -1,0 +1,121 @@
+//! The life of an action: from its request to its one outcome.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use effect::Class;
+use log::Cause;
+use serde_json::json;
+
+use super::{one, wishing};
+use crate::support::effects::{Does, Scripted, World};
+
+#[test]
+fn a_request_leaves_once_and_ends_in_one_outcome() {
+    let (mut world, tool) = one(Scripted::new(Class::Opaque, [Does::Succeeds(json!({"id": 7}))]));
+    world.settle();
+    assert_eq!(world.story(), "requested dispatched attempt.succeeded succeeded");
+    assert_eq!(tool.calls().len(), 1);
+    assert_eq!(tool.calls()[0].args, json!({"n": 1}));
+    let ended = &world.running.of_kind("effect.ended")[0];
+    let requested = &world.running.of_kind("effect.requested")[0];
+    assert_eq!(ended.cause(), Some(Cause::Action { action: requested.id() }));
+    assert_eq!(requested.author(), Some("ask"));
+    let payload = &world.payloads("effect.ended")[0];
+    assert_eq!((&payload["result"], &payload["attempts"]), (&json!({"id": 7}), &json!(1)));
+    let node = payload["node"].as_str().unwrap();
+    assert_eq!(world.running.property(node, "status"), "succeeded");
+    assert!(world.open().is_empty());
+    world.settle();
+    assert_eq!(tool.calls().len(), 1, "what has ended does not leave again");
+}
+
+/// Behaviors hear outcomes, and find them in the graph.
+#[test]
+fn an_outcome_wakes_behaviors_by_event_and_by_pattern() {
+    let tool = Arc::new(Scripted::new(Class::ReadOnly, []));
+    let matched = json!({
+        "name": "see_outcome",
+        "match": "(e:_Effect {status: 'succeeded'})-[:_OUTCOME]->(o:_Outcome)",
+    });
+    let heard = json!({
+        "name": "hear_outcome", "on": "effect.ended", "where": {"effect": "tool:x"},
+        "match": "(e:_Effect) WHERE id(e) = event.payload.node",
+    });
+    let flock = wishing(&[json!({"args": {}})])
+        .with(&matched, |firing, out| {
+            let result = firing.element("o")?.get("result").map(|result| result.to_json());
+            out.emit("outcome.seen", json!({"result": result}));
+            Ok(())
+        })
+        .with(&heard, |_, out| {
+            out.emit("outcome.heard", json!({}));
+            Ok(())
+        });
+    let mut world = World::new(&flock, &[("tool:x", &tool)]);
+    world.settle();
+    assert_eq!(world.payloads("outcome.seen"), [json!({"result": {"done": true}})]);
+    assert_eq!(world.payloads("outcome.heard").len(), 1);
+}
+
+/// R10: what nobody has is refused, and nothing is tried.
+#[test]
+fn an_effect_that_is_not_there_is_rejected_without_an_attempt() {
+    let tool = Arc::new(Scripted::new(Class::ReadOnly, []));
+    let mut world = World::new(&wishing(&[json!({"effect": "tool:xx"})]), &[("tool:x", &tool)]);
+    world.settle();
+    assert_eq!(world.story(), "requested rejected");
+    let error = &world.payloads("effect.ended")[0]["error"];
+    assert_eq!(error["kind"], "effect.unknown");
+    assert_eq!(error["message"], "there is no effect `tool:xx`; did you mean `tool:x`?");
+}
+
+/// R39: the field that is wrong is named.
+#[test]
+fn arguments_that_do_not_fit_are_rejected_with_their_field() {
+    let tool = Arc::new(Scripted::new(Class::ReadOnly, []));
+    let flock = wishing(&[json!({"args": {"amount": "many"}})]);
+    let mut world = World::new(&flock, &[("tool:x", &tool)]);
+    world.settle();
+    assert_eq!(world.story(), "requested rejected");
+    let error = &world.payloads("effect.ended")[0]["error"];
+    assert_eq!(error["message"], "/args/amount: expected a number");
+    assert!(tool.calls().is_empty());
+}
+
+/// What an executor understands the arguments to be is what leaves and what is recorded.
+#[test]
+fn normalised_arguments_are_a_revision_of_the_request() {
+    let tool = Arc::new(Scripted::new(Class::ReadOnly, []));
+    let flock = wishing(&[json!({"args": {"amount": 3, "currency": null}})]);
+    let mut world = World::new(&flock, &[("tool:x", &tool)]);
+    world.settle();
+    assert_eq!(world.story(), "requested rewritten dispatched attempt.succeeded succeeded");
+    assert_eq!(tool.calls()[0].args, json!({"amount": 3, "currency": "EUR"}));
+    assert_eq!(world.payloads("effect.dispatched")[0]["revision"], 1);
+}
+
+#[test]
+fn a_reply_that_is_lost_is_unknown_and_an_executor_that_breaks_off_too() {
+    for does in [Does::Vanishes, Does::Panics] {
+        let (mut world, tool) = one(Scripted::new(Class::Opaque, [does]));
+        world.settle();
+        assert_eq!(world.story(), "requested dispatched attempt.unknown unknown");
+        assert_eq!(tool.calls().len(), 1);
+        assert_eq!(world.open().len(), 1, "it stays open until it is settled");
+    }
+}
+
+/// Row 103 of the public failures: a tool that ignores its cancellation.
+#[test]
+fn a_tool_that_takes_too_long_is_unknown_and_its_late_receipt_settles_it() {
+    let lag = Does::Lags(Duration::from_millis(300), json!({"late": true}));
+    let tool = Scripted::new(Class::Opaque, [lag]).within(Duration::from_millis(20));
+    let (mut world, _) = one(tool);
+    world.settle_or(|world| world.story().ends_with("attempt.unknown unknown"));
+    let story = "requested dispatched attempt.unknown unknown";
+    assert_eq!(world.story(), story);
+    world.listen();
+    world.settle();
+    assert_eq!(world.story(), format!("{story} late.succeeded reconciled.succeeded"));
+}
