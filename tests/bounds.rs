@@ -1,4 +1,4 @@
-//! Bounds, rest and waking: what stops a run, what lets it go on, and what never starts it.
+//! Bounds and rest: what stops a run, what lets it go on, and what never starts it.
 
 use log::{Derivation, Draft};
 use runtime::{Reached, Step};
@@ -138,58 +138,6 @@ fn at_rest_stepping_writes_nothing_and_so_does_opening_again() {
     again.rest();
     assert_eq!(again.tip(), tip, "the quiet firing is fired again and leaves no trace");
     check_rest(&mut again);
-}
-
-#[test]
-fn a_behavior_wakes_itself_only_if_it_says_so() {
-    for (wakes_self, firings) in [(false, 1), (true, 9)] {
-        let on = json!({"name": "echo", "on": "call.made", "wakes_self": wakes_self});
-        let flock = Small::new("fifo", &json!({"firings": 9}))
-            .with(&on, |_, out| {
-                out.emit("call.made", json!({}));
-                Ok(())
-            })
-            .begins("call.made", &json!([]));
-        assert_eq!(flock.run(1).engine.taken(), firings, "by kind, wakes_self = {wakes_self}");
-
-        let metadata = json!({"name": "grow", "match": "(n:N)", "wakes_self": wakes_self});
-        let flock = Small::new("fifo", &json!({"firings": 9}))
-            .with(&metadata, |_, out| {
-                out.emit("n.made", json!({})).create("N", json!({}));
-                Ok(())
-            })
-            .begins("n.made", &json!([{"create": "n", "type": "N", "properties": {}}]));
-        let taken = flock.run(1).engine.taken();
-        assert_eq!(taken, firings, "by pattern, wakes_self = {wakes_self}");
-    }
-}
-
-#[test]
-fn an_equal_write_wakes_no_pattern_and_changes_no_version() {
-    let flock = Small::new("fifo", &json!({}))
-        .with(&json!({"name": "see_shape", "match": "(n:N {x: 1})"}), |_, out| {
-            out.emit("shape.seen", json!({}));
-            Ok(())
-        })
-        .with(&json!({"name": "see_kind", "on": "n.written"}), |_, out| {
-            out.emit("kind.seen", json!({}));
-            Ok(())
-        })
-        .begins("n.made", &json!([{"create": "n", "type": "N", "properties": {"x": 1}}]));
-    let mut running = flock.run(1);
-    let element = |running: &Running| {
-        let element = running.engine.graph().element("n").unwrap();
-        (element.version(), element.changed(), running.engine.graph().state_hash())
-    };
-    let before = element(&running);
-    for nth in 0..3 {
-        let change = json!([{"set": "n", "properties": {"x": 1}}]);
-        running.say(&format!("{nth}"), "n.written", json!({}), &change);
-        running.rest();
-    }
-    assert_eq!(running.of_kind("shape.seen").len(), 1, "only when it was made");
-    assert_eq!(running.of_kind("kind.seen").len(), 3, "kinds are heard all the same");
-    assert_eq!(element(&running), before);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn long_the_share_of_colonies_on_the_long_branch_falls_with_their_size() {
 }
 
 /// An example without one of its behavior files.
-fn without(name: &str, file: &str) -> TempDir {
+pub(crate) fn without(name: &str, file: &str) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     std::fs::copy(folder(name).join("flock.toml"), copy.path().join("flock.toml")).unwrap();
     let behaviors = copy.path().join("behaviors");

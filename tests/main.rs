@@ -20,11 +20,14 @@ mod tamper;
 mod bounds;
 mod effects;
 mod examples;
+mod flocks;
 mod forge;
 mod oracle;
 mod recover;
 mod refire;
 mod round;
+mod wake;
+mod tck;
 mod world;
 
 mod purity;

@@ -51,7 +51,7 @@ pub use crate::jsonl::{
 };
 pub use crate::log::{Append, Appended, Claim, Delivery, Landed, Log, Offer, Pending};
 pub use crate::memory::MemoryLog;
-pub use crate::read::{Events, find_batch, link_at, read, read_all, read_one, verify};
+pub use crate::read::{Events, find_batch, link_at, read, read_ahead, read_all, read_one, verify};
 pub use crate::redb::RedbLog;
 pub use crate::store::{Missing, Store};
 pub use crate::tail::tail;

@@ -48,6 +48,44 @@ pub fn read_all(log: &dyn Log, branch: BranchId) -> Result<Events<'_>, LogError>
     read(log, branch, Offset::ZERO..Offset::new(u64::MAX))
 }
 
+/// Events that a stretch has at least, if reading it ahead is worth a thread.
+const AHEAD_MIN: u64 = 4_096;
+/// How many fetches may be ready before the one that is being looked at is done with.
+const AHEAD_FETCHES: usize = 4;
+
+/// Reads `range` of a branch as `read` does, and hands its events on in order, some at a time. A
+/// long stretch is fetched, decoded and checked on a thread of its own, ahead of `each`.
+///
+/// # Errors
+/// The store is damaged or cannot be read, or `each` failed; what it was handed before was sound.
+pub fn read_ahead<E: From<LogError>>(
+    log: &dyn Log,
+    branch: BranchId,
+    range: Range<Offset>,
+    mut each: impl FnMut(&[Event]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut events = read(log, branch, range)?;
+    if events.next >= events.end || events.next.distance_to(events.end) < AHEAD_MIN {
+        while let Some(some) = events.next_fetch()? {
+            each(&some)?;
+        }
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        let (ready, fetched) = std::sync::mpsc::sync_channel(AHEAD_FETCHES);
+        scope.spawn(move || {
+            while let Some(some) = events.next_fetch().transpose() {
+                let last = some.is_err();
+                // Whoever looks at them may have seen enough.
+                if ready.send(some).is_err() || last {
+                    return;
+                }
+            }
+        });
+        fetched.into_iter().try_for_each(|some| each(&some?))
+    })
+}
+
 /// Reads one event.
 ///
 /// # Errors
@@ -143,6 +181,17 @@ impl Iterator for Events<'_> {
 }
 
 impl Events<'_> {
+    /// The events of one more fetch; `None` at the end.
+    fn next_fetch(&mut self) -> Result<Option<Vec<Event>>, LogError> {
+        while self.ready.is_empty() {
+            if self.next >= self.end {
+                return Ok(None);
+            }
+            self.fetch()?;
+        }
+        Ok(Some(std::mem::take(&mut self.ready).into()))
+    }
+
     fn fetch(&mut self) -> Result<(), LogError> {
         for block in self.log.blocks(self.branch, self.next, FETCH_BYTES)? {
             if self.next >= self.end {

@@ -15,6 +15,7 @@ mod fold;
 mod graph;
 mod json;
 mod pattern;
+mod query;
 mod refusal;
 mod schema;
 mod snapshot;
@@ -27,9 +28,10 @@ pub use crate::delta::{Delta, Operation, Written};
 pub use crate::diff::{Difference, PropertyDifference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 pub use crate::pattern::{
-    Aspect, DeltaRows, Env, Exhausted, Kind, Pattern, PatternError, Row, Steps, Types, Variable,
-    Watch,
+    Aspect, DeltaRows, Env, ErrorClass, Exhausted, Fault, Kind, Pattern, PatternError, Problem,
+    Row, Steps, Types, Variable, Watch,
 };
+pub use crate::query::{Query, QueryEdge, QueryError, QueryNode, QueryValue};
 pub use crate::refusal::Refusal;
 pub use crate::schema::SCHEMA_DECLARED;
 pub use crate::snapshot::{SNAPSHOT_VERSION, SnapshotError};

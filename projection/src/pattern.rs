@@ -11,14 +11,17 @@ mod error;
 mod eval;
 mod explain;
 mod full;
+mod functions;
 mod interest;
 mod lexer;
 mod parse;
 mod print;
+mod problem;
 mod program;
 mod reach;
 mod row;
 mod search;
+mod shape;
 mod steps;
 mod syntax;
 #[cfg(test)]
@@ -28,9 +31,25 @@ mod value;
 pub use env::Env;
 pub use error::PatternError;
 pub use interest::{Aspect, Watch};
+pub use problem::{ErrorClass, Fault, Problem};
 pub use program::Kind;
 pub use row::{DeltaRows, Row};
 pub use steps::{Exhausted, Steps};
+
+pub(crate) use compile::Compiler;
+pub(crate) use lexer::Token;
+pub(crate) use parse::{Parser, Reading};
+pub(crate) use print::{Variable as WrittenName, write_text};
+pub(crate) use program::{Code, Program};
+pub(crate) use search::{Aim, Halt, Search, Task};
+pub(crate) use shape::{Column, Shape};
+pub(crate) use syntax::{
+    Aggregate, Aggregated, Body, Case, Each, EdgePart, Expr, ExprKind, Literal, Name, NodePart,
+    Span,
+};
+#[cfg(test)]
+pub(crate) use value::equal;
+pub(crate) use value::{Val, compare_numbers};
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -42,7 +61,6 @@ use smol_str::SmolStr;
 
 use crate::delta::Delta;
 use crate::graph::{Born, Graph};
-use program::Program;
 
 /// A pattern, ready to be matched. Two are equal if they have the same canonical form.
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use log::{Head, Offset};
 
-use crate::graph::{EdgeRef, Element, ElementRef, Graph, NO_END, NUMBER_MAX, NodeRef};
+use crate::graph::{EdgeRef, Element, Graph, NO_END, NUMBER_MAX, NodeRef};
 use crate::graph::{TypeId, Types};
 use crate::varint::{read_section, read_varint, write_section, write_varint};
 
 /// The first byte of every snapshot.
-pub const SNAPSHOT_VERSION: u8 = 1;
+pub const SNAPSHOT_VERSION: u8 = 2;
 
 /// The hash at the end.
 const SEAL: usize = 32;
@@ -87,13 +87,13 @@ impl Graph {
 }
 
 fn write_element(bytes: &mut Vec<u8>, element: &Element) {
-    write_section(bytes, element.id_bytes());
+    write_varint(bytes, u64::from(element.id_length));
+    write_section(bytes, &element.data);
     write_varint(bytes, u64::from(element.type_id.0));
     write_varint(bytes, element.version);
     write_varint(bytes, element.born_offset.get());
     write_varint(bytes, element.born_offset.distance_to(element.changed));
     write_varint(bytes, u64::from(element.born_index));
-    write_section(bytes, element.properties().as_bytes());
 }
 
 /// A graph that is being read.
@@ -116,7 +116,7 @@ impl<'b> Reader<'b> {
         self.graph.set_types(types);
         for place in 0..self.count()? {
             let element = self.element()?;
-            self.insert(NodeRef(place).into(), element)?;
+            self.graph.place_element(NodeRef(place).into(), element);
         }
         let nodes = self.graph.node_count() as u64;
         for place in 0..self.count()? {
@@ -128,7 +128,10 @@ impl<'b> Reader<'b> {
                 }
                 *end = NodeRef(place as u32);
             }
-            self.insert(EdgeRef(place).into(), element)?;
+            self.graph.place_element(EdgeRef(place).into(), element);
+        }
+        if !self.graph.index_ids() {
+            return Err("an id stands twice");
         }
         for _ in 0..self.number()? {
             let type_name = self.text()?;
@@ -139,16 +142,11 @@ impl<'b> Reader<'b> {
         if self.rest.is_empty() { Ok(()) } else { Err("bytes after the end") }
     }
 
-    fn insert(&mut self, reference: ElementRef, element: Element) -> Result<(), &'static str> {
-        if self.graph.reference_of(element.id_bytes()).is_some() {
-            return Err("an id stands twice");
-        }
-        self.graph.insert_element(reference, element);
-        Ok(())
-    }
-
     fn element(&mut self) -> Result<Element, &'static str> {
-        let id = self.text()?;
+        let id_length = self.small_number()?;
+        let data = read_section(&mut self.rest).ok_or("an element cut short")?;
+        let id = data.get(..id_length as usize).ok_or("an id over the end")?;
+        std::str::from_utf8(id).map_err(|_| "a text that is not UTF-8")?;
         let type_id = self.small_number()?;
         if type_id as usize >= self.graph.types().len() {
             return Err("an element without its type");
@@ -157,17 +155,14 @@ impl<'b> Reader<'b> {
         let born_offset = Offset::new(self.number()?);
         let since = self.number()?;
         let changed = born_offset.get().checked_add(since).ok_or("an offset over the end")?;
-        let born_index = self.small_number()?;
-        let properties = read_section(&mut self.rest).ok_or("an element cut short")?;
-        let data = [id.as_bytes(), properties].concat();
         Ok(Element {
             data: Arc::from(data),
-            id_length: u32::try_from(id.len()).map_err(|_| "an id over the end")?,
+            id_length,
             type_id: TypeId(type_id),
             version,
             changed: Offset::new(changed),
             born_offset,
-            born_index,
+            born_index: self.small_number()?,
             from: NO_END,
             to: NO_END,
             marked: 0,

@@ -3,6 +3,7 @@
 //!
 //!     cargo bench -p starling-runtime --bench engine            10^3 to 10^5
 //!     cargo bench -p starling-runtime --bench engine -- full    up to 10^6
+//!     cargo bench -p starling-runtime --bench engine -- chain   only rows with this word
 
 use std::path::Path;
 use std::sync::Arc;
@@ -147,6 +148,11 @@ fn fan_out_script() -> Vec<Loaded> {
 
 /// One row: firings a second at each size.
 fn row(name: &str, sizes: &[u64], mut make: impl FnMut() -> Engine) {
+    let mut words =
+        std::env::args().skip(1).filter(|word| word != "full" && !word.starts_with('-'));
+    if words.next().is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     print!("{name:<44}");
     for size in sizes {
         let best = (0..3).map(|_| run(&mut make(), *size)).fold(f64::MAX, f64::min);
@@ -176,6 +182,57 @@ fn idle(count: usize) -> f64 {
         engine.outside(draft).expect("it lands");
     }
     began.elapsed().as_secs_f64() / times as f64 * 1e6
+}
+
+/// Events a second from disk: read, checked and decoded on one core, folded into the graph on the
+/// other; the log as the chain on a pattern and as a world that grows by two elements an event.
+fn from_disk(folder: &Path, size: u64) -> [f64; 2] {
+    let log = disk(folder);
+    let mut small = engine(&log, on_pattern(), "b", Snapshots::none());
+    run(&mut small, size);
+    let small = small.branch();
+    let growing = log.create(&"growing".parse().expect("a name")).expect("a branch");
+    grow(&log, growing.id, size);
+    [small, growing.id].map(|branch| {
+        let head = log.branch(branch).expect("a branch").tip.head;
+        let time = || {
+            let began = Instant::now();
+            let graph = Snapshots::none().graph_at(&*log, branch, head).expect("it folds");
+            assert_eq!(graph.head(), head);
+            began.elapsed().as_secs_f64()
+        };
+        head.count() as f64 / (0..3).map(|_| time()).fold(f64::MAX, f64::min)
+    })
+}
+
+/// Appends events that each make a node and join it to an earlier one.
+fn grow(log: &Arc<dyn Log>, branch: log::BranchId, size: u64) {
+    let claim = log.claim(branch, "bench").expect("nobody else runs it");
+    let mut expected = log::Head::EMPTY;
+    while expected.count() < size {
+        let mut batch = log::Batch::new();
+        let first = expected.count();
+        for number in first..size.min(first + 5_000) {
+            let id = log::Derivation::new().text("grow").integer(number).finish();
+            let mut draft = Draft::new(id, "task.found", "user:bench");
+            let earlier = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % number.max(1);
+            for change in [
+                json!({"ensure": format!("task:{number}"), "type": "Task",
+                       "properties": {"points": number % 13}}),
+                json!({"link": "FOLLOWS", "from": format!("task:{number}"),
+                       "to": format!("task:{earlier}")}),
+            ] {
+                draft.changes.push(log::Change::from_json(&change, "bench").expect("a change"));
+            }
+            let (event, blobs) =
+                log::Event::encode(&draft, log::Offset::new(number)).expect("a small event");
+            batch.push(event, blobs);
+        }
+        let append = log::Append { branch, batch, expected, epoch: claim.epoch };
+        let landed = log.submit(append).wait().expect("the writer is there");
+        expected = landed.expect("it lands").head;
+    }
+    log.release(branch, claim.epoch);
 }
 
 /// Milliseconds to the world at the middle of a log of so many events.
@@ -223,6 +280,16 @@ fn main() {
     row("chain on a kind, Rust, durable", sizes, || engine(&fresh(), chain(), "ball", none()));
     row("chain on a kind, script, durable", sizes, || engine(&fresh(), script(), "ball", none()));
     row("1 to 1,000, Rust, durable", sizes, || engine(&fresh(), fan_out(), "round", none()));
+    if std::env::args().skip(1).any(|word| word != "full" && !word.starts_with('-')) {
+        return;
+    }
+    println!("\ndecode and fold from disk, events a second: a small world, one that grows");
+    for size in sizes {
+        let inside = folder.path().join(format!("disk-{size}"));
+        std::fs::create_dir(&inside).expect("a folder");
+        let [small, growing] = from_disk(&inside, *size);
+        println!("{:<44}{small:>12.0}{growing:>12.0}", format!("{size} events"));
+    }
     println!("\nthe world at the middle of a log, milliseconds: folded, and from a snapshot");
     for size in sizes {
         let inside = folder.path().join(format!("at-{size}"));

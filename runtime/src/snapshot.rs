@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use log::{BranchId, Hash, Head, Lineage, Log, LogError, LogId, read};
+use log::{BranchId, Event, Hash, Head, Lineage, Log, LogError, LogId, read_ahead};
 use projection::Graph;
 
 use crate::engine::FoldError;
@@ -17,7 +17,7 @@ use crate::engine::state::State;
 
 /// How many events lie between two snapshots, at least. A larger world is kept less often, so that
 /// keeping never costs more than folding.
-const EVERY: u64 = 32_768;
+const EVERY: u64 = 16_384;
 /// A run that ends leaves a snapshot if it went so far since the last one.
 const LAST_EVERY: u64 = 4_096;
 /// The first bytes of a snapshot file.
@@ -53,9 +53,9 @@ impl Snapshots {
         until: Head,
     ) -> Result<State, FoldError> {
         let mut state = self.nearest(log, branch, until, read_state)?.unwrap_or_default();
-        for event in read(log, branch, state.head.next()..until.next())? {
-            state.fold(&event?)?;
-        }
+        let rest = state.head.next()..until.next();
+        let fold = |events: &[Event]| events.iter().try_for_each(|event| state.fold(event));
+        read_ahead(log, branch, rest, fold)?;
         Ok(state)
     }
 
@@ -65,27 +65,30 @@ impl Snapshots {
     /// The log is damaged or cannot be read.
     pub fn graph_at(&self, log: &dyn Log, branch: BranchId, cut: Head) -> Result<Graph, FoldError> {
         let mut graph = self.nearest(log, branch, cut, read_graph)?.unwrap_or_default();
-        for event in read(log, branch, graph.head().next()..cut.next())? {
-            let event = event?;
-            graph.apply(&event).map_err(|refusal| FoldError::Refused {
-                offset: event.offset(),
+        let rest = graph.head().next()..cut.next();
+        read_ahead(log, branch, rest, |events| {
+            graph.fold(events).map_err(|refusal| FoldError::Refused {
+                offset: graph.head().next(),
                 refusal: Box::new(refusal),
-            })?;
-        }
+            })
+        })?;
         Ok(graph)
+    }
+
+    /// How many events lie behind the last snapshot that was kept.
+    fn since(&self, head: Head) -> u64 {
+        head.count().saturating_sub(self.last.count())
     }
 
     /// Whether a snapshot should be kept now.
     pub(crate) fn is_due(&self, state: &State) -> bool {
-        let since = state.head.count() - self.last.count().min(state.head.count());
-        self.folder.is_some() && since >= EVERY.max(size(state))
+        self.folder.is_some() && self.since(state.head) >= EVERY.max(size(state))
     }
 
     /// Keeps a snapshot of a durable state, if the last one is long ago.
     pub(crate) fn keep(&mut self, log: &dyn Log, branch: BranchId, state: &State, link: Hash) {
         let Some(folder) = &self.folder else { return };
-        let since = state.head.count() - self.last.count().min(state.head.count());
-        if since < LAST_EVERY.max(size(state) / 8) {
+        if self.since(state.head) < LAST_EVERY.max(size(state) / 8) {
             return;
         }
         self.last = state.head;

@@ -35,6 +35,17 @@ pub(crate) fn said(name: &str, kind: &str, payload: Value, change: &Value) -> Dr
     Draft { payload: object(payload), changes: changes(change), ..draft }
 }
 
+/// A behavior: its name, what the event says that loads it, and its code.
+fn behavior(metadata: &Value, reaction: Reaction) -> (SmolStr, Map<String, Value>, Loaded) {
+    let behavior = RustBehavior::new(metadata, reaction).expect("a test's metadata is valid");
+    let source = metadata.to_string();
+    let name: SmolStr = behavior.metadata().name.as_str().into();
+    let whole = Value::Object(behavior.metadata().to_json());
+    let hash = Hash::of(source.as_bytes()).to_string();
+    let payload = json!({"name": name.as_str(), "path": "", "hash": hash, "metadata": whole});
+    (name, object(payload), Loaded::new(Arc::new(behavior), &source))
+}
+
 impl Small {
     /// Without behaviors and start events.
     pub(crate) fn new(schedule: &str, budget: &Value) -> Small {
@@ -46,14 +57,9 @@ impl Small {
 
     /// Adds a behavior.
     pub(crate) fn with(mut self, metadata: &Value, reaction: Reaction) -> Small {
-        let behavior = RustBehavior::new(metadata, reaction).expect("a test's metadata is valid");
-        let source = metadata.to_string();
-        let name: SmolStr = behavior.metadata().name.as_str().into();
-        let whole = Value::Object(behavior.metadata().to_json());
-        let hash = Hash::of(source.as_bytes()).to_string();
-        let payload = json!({"name": name.as_str(), "path": "", "hash": hash, "metadata": whole});
-        self.library.insert(Loaded::new(Arc::new(behavior), &source));
-        self.start.behaviors.push((name, object(payload)));
+        let (name, payload, loaded) = behavior(metadata, reaction);
+        self.library.insert(loaded);
+        self.start.behaviors.push((name, payload));
         self.start.behaviors.sort_by(|(a, _), (b, _)| a.cmp(b));
         self
     }
@@ -123,6 +129,16 @@ impl Running {
     pub(crate) fn say(&mut self, name: &str, kind: &str, payload: Value, change: &Value) {
         let landed = self.engine.outside(said(name, kind, payload, change)).expect("it lands");
         assert!(!landed.repeated, "{name} is new");
+    }
+
+    /// Loads a behavior, or another version of it, while the branch is running.
+    pub(crate) fn load(&mut self, metadata: &Value, reaction: Reaction) {
+        let (name, payload, loaded) = behavior(metadata, reaction);
+        self.library.insert(loaded.clone());
+        self.engine.learn(loaded);
+        let time = log::Time::default();
+        let landed = self.engine.load(&name, payload, time).expect("it lands");
+        assert!(!landed.repeated, "{name} is loaded anew");
     }
 
     /// The durable events.

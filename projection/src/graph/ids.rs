@@ -53,6 +53,48 @@ impl ElementRef {
 pub(crate) const NUMBER_MAX: u32 = EDGE - 1;
 
 impl Ids {
+    /// A table of all these elements, built at once.
+    pub(crate) fn of(elements: impl Iterator<Item = (u32, ElementRef)>) -> Self {
+        let packed = |(hash, element): (u32, ElementRef)| entry_of(hash, element);
+        let entries: Vec<u64> = elements.map(packed).collect();
+        let bucket_count = u32::try_from(entries.len().div_ceil(LOAD).max(1));
+        let bucket_count = bucket_count.expect("there are fewer elements than numbers");
+        let mut ids = Ids { buckets: Pages::default(), bucket_count, len: entries.len() };
+        let bucket = |ids: &Ids, entry: u64| ids.bucket_of((entry >> 32) as u32) as usize;
+        // Counted, then dealt out: `ends` holds where the next entry of each bucket goes.
+        let mut ends = vec![0usize; bucket_count as usize + 1];
+        entries.iter().for_each(|entry| ends[bucket(&ids, *entry) + 1] += 1);
+        (1..ends.len()).for_each(|nth| ends[nth] += ends[nth - 1]);
+        let mut dealt = vec![0u64; entries.len()];
+        for entry in entries {
+            let end = &mut ends[bucket(&ids, entry)];
+            dealt[*end] = entry;
+            *end += 1;
+        }
+        let mut start = 0;
+        for (number, end) in (0..bucket_count).zip(ends) {
+            let entries = &mut dealt[start..end];
+            entries.sort_unstable();
+            if !entries.is_empty() {
+                ids.buckets.insert(number, Arc::from(&*entries));
+            }
+            start = end;
+        }
+        ids
+    }
+
+    /// Whether two elements of the same hash are the same, as `same` says.
+    pub(crate) fn any_twins(&self, same: impl Fn(ElementRef, ElementRef) -> bool) -> bool {
+        let element = |entry: u64| ElementRef::unpacked(entry as u32);
+        self.buckets.iter().any(|(_, bucket)| {
+            bucket.iter().enumerate().any(|(nth, one)| {
+                let others =
+                    bucket[nth + 1..].iter().take_while(|other| **other >> 32 == one >> 32);
+                others.into_iter().any(|other| same(element(*one), element(*other)))
+            })
+        })
+    }
+
     fn bucket_of(&self, hash: u32) -> u32 {
         let mask = self.bucket_count.next_power_of_two() - 1;
         let bucket = hash & mask;
@@ -75,7 +117,7 @@ impl Ids {
 
     /// Adds an element, which must be absent.
     pub(crate) fn insert(&mut self, hash: u32, element: ElementRef) {
-        let entry = u64::from(hash) << 32 | u64::from(element.packed());
+        let entry = entry_of(hash, element);
         let number = self.bucket_of(hash);
         if self.buckets.get(number).is_none() {
             self.buckets.insert(number, Arc::new([entry]));
@@ -96,7 +138,7 @@ impl Ids {
 
     /// Takes an element away, which must be there.
     pub(crate) fn remove(&mut self, hash: u32, element: ElementRef) {
-        let entry = u64::from(hash) << 32 | u64::from(element.packed());
+        let entry = entry_of(hash, element);
         let number = self.bucket_of(hash);
         let bucket = self.buckets.get_mut(number);
         let before = bucket.len();
@@ -129,6 +171,11 @@ impl Ids {
     }
 }
 
+/// The hash in the upper half, the element in the lower half.
+fn entry_of(hash: u32, element: ElementRef) -> u64 {
+    u64::from(hash) << 32 | u64::from(element.packed())
+}
+
 /// Where the entry of a hash should be in a bucket, if hashes are spread evenly.
 fn guess(bucket: &[u64], hash: u32) -> usize {
     ((u64::from(hash) * bucket.len() as u64) >> 32) as usize
@@ -152,6 +199,13 @@ mod tests {
     use super::{ElementRef, Ids};
 
     #[test]
+    fn an_element_that_stands_twice_is_noticed() {
+        let element = ElementRef::unpacked;
+        let twice = Ids::of([(7, element(1)), (9, element(2)), (7, element(1))].into_iter());
+        assert!(twice.any_twins(|a, b| a == b));
+    }
+
+    #[test]
     fn every_element_is_found_while_the_table_grows_and_shrinks() {
         let mut ids = Ids::default();
         let hash = |number: u32| number.wrapping_mul(0x9e37_79b9) ^ number >> 3;
@@ -170,6 +224,9 @@ mod tests {
             let found = ids.find(hash(number), |other| other == element(number));
             assert_eq!(found.is_some(), number < 5_000 && number % 3 != 0, "{number}");
         }
+        let built = Ids::of((0..4_000).map(|number| (hash(number), element(number))));
+        assert!(!built.any_twins(|a, b| a == b));
+        kept.push((4_000, built));
         for (count, ids) in kept {
             for number in 0..5_000 {
                 let found = ids.find(hash(number), |other| other == element(number));

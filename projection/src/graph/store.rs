@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::adjacency::edge_key;
 use super::element::{EdgeRef, Element, ElementRef, NO_END, NodeRef, TypeId};
+use super::ids::Ids;
 use super::index::ValueIndex;
 use super::{Graph, Members, NUMBER_MAX, Types, id_hash};
 
@@ -63,10 +64,15 @@ impl Graph {
     }
 
     /// Puts an element in. Its number is new, or was freed by `remove_element`.
-    pub(crate) fn insert_element(&mut self, reference: ElementRef, mut element: Element) {
+    pub(crate) fn insert_element(&mut self, reference: ElementRef, element: Element) {
+        self.ids.insert(id_hash(element.id_bytes()), reference);
+        self.place_element(reference, element);
+    }
+
+    /// Puts an element in that is not found by its id before `index_ids`.
+    pub(crate) fn place_element(&mut self, reference: ElementRef, mut element: Element) {
         assert_eq!(element.from == NO_END, element.to == NO_END, "an edge has two ends");
         self.hashes.note_change(reference, &mut element.marked);
-        self.ids.insert(id_hash(element.id_bytes()), reference);
         let members = self.members.get_mut(element.type_id.0);
         for number in &members.indexes {
             Arc::make_mut(&mut self.indexes)[*number].add(reference, &element);
@@ -84,6 +90,17 @@ impl Graph {
                 self.edges.insert(edge.0, element);
             }
         }
+    }
+
+    /// Makes every element known by its id, all at once. Tells whether no two have the same.
+    pub(crate) fn index_ids(&mut self) -> bool {
+        let nodes = self.nodes.iter().map(|(n, element)| (NodeRef(n).into(), element));
+        let edges = self.edges.iter().map(|(n, element)| (EdgeRef(n).into(), element));
+        let all = nodes.chain(edges);
+        self.ids =
+            Ids::of(all.map(|(reference, element)| (id_hash(element.id_bytes()), reference)));
+        let id = |element| self.stored(element).expect("what is indexed is there").id_bytes();
+        !self.ids.any_twins(|a, b| id(a) == id(b))
     }
 
     /// Takes an element out. The edges at a node are gone before it.

@@ -4,16 +4,19 @@
 //! conditions, which may mention any of them.
 
 mod lower;
+mod outside;
 
 pub(crate) use lower::whole_text;
 
 use smol_str::SmolStr;
 
 use crate::pattern::error::PatternError;
+use crate::pattern::problem::Problem;
 use crate::pattern::program::{
     Anchor, AnchorKey, Code, EdgeStep, Filter, Kind, Program, SLOTS_MAX, Scope, Slot, SlotSet,
     Ways, bit, slots_of,
 };
+use crate::pattern::shape::Column;
 use crate::pattern::syntax::{
     Body, Comparison, Direction, EdgePart, Expr, Function, Name, NodePart, Span,
 };
@@ -23,7 +26,7 @@ use crate::pattern::syntax::{
 /// # Errors
 /// A name that is not bound, or bound as something else; a text that is no regular expression.
 pub(crate) fn compile(text: &str, body: &Body) -> Result<Program, PatternError> {
-    let mut compiler = Compiler { text, program: Program::default() };
+    let mut compiler = Compiler::new(text, None);
     compiler.scope(body, None)?;
     let mut program = compiler.program;
     mark_read(&mut program);
@@ -31,24 +34,46 @@ pub(crate) fn compile(text: &str, body: &Body) -> Result<Program, PatternError> 
     Ok(program)
 }
 
-struct Compiler<'t> {
+pub(crate) struct Compiler<'t> {
     text: &'t str,
-    program: Program,
+    pub(crate) program: Program,
+    /// What a query knows from the clauses before; `None` in a pattern that stands alone.
+    columns: Option<&'t [Column]>,
+    /// The names of the items of the lists that are gone through, outermost first.
+    items: Vec<SmolStr>,
+    /// Paths that have a name, with the scope they stand in.
+    pub(crate) paths: Vec<(SmolStr, usize, Code)>,
 }
 
-impl Compiler<'_> {
-    fn error(&self, span: Span, message: impl Into<String>) -> PatternError {
+impl<'t> Compiler<'t> {
+    pub(crate) fn new(text: &'t str, columns: Option<&'t [Column]>) -> Compiler<'t> {
+        let (program, items, paths) = (Program::default(), Vec::new(), Vec::new());
+        Compiler { text, program, columns, items, paths }
+    }
+
+    pub(crate) fn error(&self, span: Span, message: impl Into<String>) -> PatternError {
         PatternError::at(self.text, span, message)
     }
 
+    /// A scope without a pattern, for expressions that stand outside of one.
+    pub(crate) fn empty_scope(&mut self) -> usize {
+        self.program.scopes.push(Scope::default());
+        self.program.scopes.len() - 1
+    }
+
     /// Compiles a body as a new scope and gives its number.
-    fn scope(&mut self, body: &Body, parent: Option<usize>) -> Result<usize, PatternError> {
+    pub(crate) fn scope(
+        &mut self,
+        body: &Body,
+        parent: Option<usize>,
+    ) -> Result<usize, PatternError> {
         let scope = self.program.scopes.len();
         self.program.scopes.push(Scope { parent, ..Scope::default() });
         // Slots of the parts in the order they are written, to be met again on the second reading.
         let mut ends = Vec::new();
         for chain in &body.chains {
             let mut from = self.node(&chain.first, scope)?;
+            let first = ends.len();
             ends.push(from);
             for (edge, node) in &chain.links {
                 let slot = self.edge(edge, scope)?;
@@ -56,6 +81,9 @@ impl Compiler<'_> {
                 self.step(edge, slot, from, to, scope);
                 ends.extend([slot, to]);
                 from = to;
+            }
+            if let Some(name) = &chain.path {
+                self.path(name, ends[first..].to_vec(), scope)?;
             }
         }
         self.conditions(body, &ends, scope)?;
@@ -105,7 +133,11 @@ impl Compiler<'_> {
                 self.expect_kind(slot, Kind::Node, name)?;
                 slot
             }
-            _ => self.new_slot(Kind::Node, part.name.as_ref(), part.span, scope)?,
+            (None, Some(name)) => match self.given(name, Kind::Node, scope)? {
+                Some(slot) => slot,
+                None => self.new_slot(Kind::Node, Some(name), part.span, scope)?,
+            },
+            _ => self.new_slot(Kind::Node, None, part.span, scope)?,
         };
         if self.program.slots[slot].scope == scope {
             self.program.scopes[scope].nodes |= bit(slot);
@@ -123,30 +155,31 @@ impl Compiler<'_> {
                     self.expect_kind(slot, kind, name)?;
                     let message = format!("`{}` already names another edge", name.text);
                     let error = self.error(name.span, message);
+                    let error = error.about(Problem::RelationshipUniquenessViolation);
                     return Err(error.fix("give each edge of a pattern its own name"));
                 }
                 self.expect_kind(slot, kind, name)?;
                 slot
             }
-            _ => self.new_slot(kind, part.name.as_ref(), part.span, scope)?,
+            (None, Some(name)) => match self.given(name, kind, scope)? {
+                Some(slot) => slot,
+                None => self.new_slot(kind, Some(name), part.span, scope)?,
+            },
+            _ => self.new_slot(kind, None, part.span, scope)?,
         };
         self.narrow(slot, &part.types, scope)?;
         Ok(slot)
     }
 
     fn expect_kind(&self, slot: usize, kind: Kind, name: &Name) -> Result<(), PatternError> {
-        let word = |kind| match kind {
-            Kind::Node => "a node",
-            Kind::Edge => "an edge",
-            Kind::Path => "a path",
-        };
         let found = self.program.slots[slot].kind;
         if found == kind {
             return Ok(());
         }
-        let text = &name.text;
-        let message = format!("`{text}` is {} and cannot be {} here", word(found), word(kind));
-        Err(self.error(name.span, message).fix("choose another name"))
+        let (text, found, word) = (&name.text, kind_word(found), kind_word(kind));
+        let message = format!("`{text}` is {found} and cannot be {word} here");
+        let error = self.error(name.span, message).about(Problem::VariableTypeConflict);
+        Err(error.fix("choose another name"))
     }
 
     fn type_number(&mut self, name: &SmolStr) -> usize {
@@ -176,7 +209,8 @@ impl Compiler<'_> {
         if let Some(known) = &self.program.slots[slot].types {
             numbers.retain(|number| known.contains(number));
         }
-        if numbers.is_empty() {
+        // A query finds nothing then; a pattern that can never match is a mistake.
+        if numbers.is_empty() && self.columns.is_none() {
             let message = "this element was given another type before, and it has only one";
             return Err(self.error(first.span.to(last.span), message));
         }
@@ -232,7 +266,7 @@ impl Compiler<'_> {
         }
         match &body.condition {
             Some(condition) => {
-                let code = self.lower(condition, scope)?;
+                let code = self.truth(condition, scope)?;
                 self.add_filter(code, scope);
                 Ok(())
             }
@@ -249,7 +283,14 @@ impl Compiler<'_> {
         for ((_, value), (_, code)) in properties.iter().zip(each) {
             let mut alone = true;
             code.visit(&mut |part| {
-                alone &= !matches!(part, Code::Slot(_) | Code::Read(..) | Code::Exists(_));
+                alone &= !matches!(
+                    part,
+                    Code::Slot(_)
+                        | Code::Read(..)
+                        | Code::Path(_)
+                        | Code::Exists(_)
+                        | Code::Collect(..)
+                );
             });
             if !alone {
                 let message = "the edges of a path can only be compared with fixed values";
@@ -288,7 +329,7 @@ impl Compiler<'_> {
             self.add_anchor(right, left, scope);
         }
         let mut late = false;
-        code.visit(&mut |part| late |= matches!(part, Code::Exists(_)));
+        code.visit(&mut |part| late |= matches!(part, Code::Exists(_) | Code::Collect(..)));
         let needs = self.program.needs(&code);
         self.program.scopes[scope].filters.push(Filter { needs, code, late });
     }
@@ -305,7 +346,7 @@ impl Compiler<'_> {
         };
         let needs = self.program.needs(value);
         let mut plain = needs & bit(slot) == 0;
-        value.visit(&mut |part| plain &= !matches!(part, Code::Exists(_)));
+        value.visit(&mut |part| plain &= !matches!(part, Code::Exists(_) | Code::Collect(..)));
         // An index knows its elements by type, so without one it cannot be asked.
         let askable = key == AnchorKey::Id || self.program.slots[slot].types.is_some();
         if plain && askable {
@@ -331,6 +372,15 @@ impl Compiler<'_> {
     }
 }
 
+/// What a part of a pattern is called in messages.
+fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Node => "a node",
+        Kind::Edge => "an edge",
+        Kind::Path => "a path",
+    }
+}
+
 /// Notes on each slot which of its properties are read anywhere.
 fn mark_read(program: &mut Program) {
     let mut read: Vec<(usize, Option<SmolStr>)> = Vec::new();
@@ -340,13 +390,21 @@ fn mark_read(program: &mut Program) {
         });
         for (own, code) in each.chain(scope.filters.iter().map(|filter| (None, &filter.code))) {
             read.extend(own.map(|(slot, name)| (slot, Some(name.clone()))));
+            // Elements that are only compared, or asked what never changes.
+            let mut untouched: Vec<&Code> = Vec::new();
             code.visit(&mut |part| match part {
                 Code::Read(slot, name) => read.push((*slot, Some(name.clone()))),
-                // A computed name may be any.
-                Code::Index(base, _) => {
-                    if let Code::Slot(slot) = **base {
-                        read.push((slot, None));
-                    }
+                Code::Compare(first, rest) => {
+                    untouched.push(first);
+                    untouched.extend(rest.iter().map(|(_, next)| next));
+                }
+                Code::IsNull(inner) => untouched.push(inner),
+                Code::Call(function, arguments) if function.is_of_identity() => {
+                    untouched.extend(arguments);
+                }
+                // Handed on as a value, any of its properties may be read.
+                Code::Slot(slot) if !untouched.iter().any(|known| std::ptr::eq(*known, part)) => {
+                    read.push((*slot, None));
                 }
                 _ => {}
             });

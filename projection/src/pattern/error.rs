@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::pattern::parse::Reading;
+use crate::pattern::problem::{ErrorClass, Problem};
 use crate::pattern::syntax::Span;
 
 /// A pattern that cannot be read. `Display` prints the message, the line with a caret under the
@@ -20,6 +22,12 @@ pub struct PatternError {
     pub message: String,
     /// What to write instead, where that is known.
     pub fix: Option<String>,
+    /// Its class, by the names of openCypher.
+    pub class: ErrorClass,
+    /// What it is about, by the names of openCypher.
+    pub problem: Problem,
+    /// What was read: a pattern or a query.
+    pub(crate) reading: &'static str,
 }
 
 impl PatternError {
@@ -35,7 +43,28 @@ impl PatternError {
             source_line: text[line_start..line_end].trim_end_matches('\r').to_owned(),
             message: message.into(),
             fix: None,
+            class: ErrorClass::Syntax,
+            problem: Problem::UnexpectedSyntax,
+            reading: Reading::Pattern.word(),
         }
+    }
+
+    /// The same, about this.
+    pub(crate) fn about(mut self, problem: Problem) -> Self {
+        self.problem = problem;
+        self
+    }
+
+    /// The same, in a text that is read as this.
+    pub(crate) fn reading(mut self, reading: Reading) -> Self {
+        self.reading = reading.word();
+        self
+    }
+
+    /// The same, of another class.
+    pub(crate) fn class(mut self, class: ErrorClass) -> Self {
+        self.class = class;
+        self
     }
 
     /// The same with what to write instead.
@@ -55,7 +84,8 @@ impl PatternError {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "pattern, line {}, column {}: {}", self.line, self.column, self.message)?;
+        let PatternError { reading, line, column, message, .. } = self;
+        writeln!(f, "{reading}, line {line}, column {column}: {message}")?;
         writeln!(f, "  {}", self.source_line)?;
         // Tabs are kept, so that the caret stands under the token whatever their width is.
         let before = self.source_line.chars().take(self.column - 1);

@@ -1,4 +1,10 @@
 //! What an expression is worth in one world, with some slots bound.
+//!
+//! In a pattern nothing is an error: what cannot be computed is null. In a query the first thing
+//! that cannot be computed is noted as a fault, and ends the query after it.
+
+mod call;
+mod list;
 
 use std::borrow::Cow;
 
@@ -7,16 +13,17 @@ use smol_str::SmolStr;
 
 use crate::graph::ElementRef;
 use crate::pattern::compile::whole_text;
+use crate::pattern::problem::{ErrorClass, Fault, Problem};
 use crate::pattern::program::{Code, Kind};
 use crate::pattern::search::Search;
 use crate::pattern::steps::Exhausted;
-use crate::pattern::syntax::{Arithmetic, EventField, Function, TextTest};
+use crate::pattern::syntax::{Arithmetic, EventField, TextTest};
 use crate::pattern::value::{Val, all, arithmetic, compare, equal};
 use crate::world::World;
 
 impl<'a, W: World> Search<'a, W> {
     /// Whether an expression is true: neither false nor null.
-    pub(super) fn is_true(&mut self, code: &'a Code) -> Result<bool, Exhausted> {
+    pub(crate) fn is_true(&mut self, code: &'a Code) -> Result<bool, Exhausted> {
         Ok(self.truth(code)? == Some(true))
     }
 
@@ -65,6 +72,13 @@ impl<'a, W: World> Search<'a, W> {
                 let element = self.element(*slot);
                 Some(types.iter().any(|number| self.program.types[*number] == element.type_name()))
             }
+            Code::IsType(inner, names) => match self.value(inner)? {
+                Val::Element(element) => {
+                    let view = self.world.at(element).expect("what is bound is there");
+                    Some(names.iter().any(|name| name == view.type_name()))
+                }
+                _ => None,
+            },
             Code::In(item, list) => self.is_in(item, list)?,
             Code::Text(test, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
@@ -80,7 +94,7 @@ impl<'a, W: World> Search<'a, W> {
     }
 
     /// The value of an expression.
-    pub(super) fn value(&mut self, code: &'a Code) -> Result<Val<'a>, Exhausted> {
+    pub(crate) fn value(&mut self, code: &'a Code) -> Result<Val<'a>, Exhausted> {
         Ok(match code {
             Code::Constant(literal) => literal.into(),
             Code::Read(slot, name) => {
@@ -91,7 +105,10 @@ impl<'a, W: World> Search<'a, W> {
                 self.env.parameters.get(name.as_str()).map_or(Val::Null, Val::from)
             }
             Code::Event(field) => self.event_value(field),
-            Code::Field(base, name) => self.value(base)?.field(name),
+            Code::Field(base, name) => {
+                let base = self.value(base)?;
+                self.field(base, name)
+            }
             Code::Index(base, index) => self.indexed(base, index)?,
             Code::List(items) => Val::List(self.values(items)?),
             Code::Map(entries) => {
@@ -111,6 +128,13 @@ impl<'a, W: World> Search<'a, W> {
                 arithmetic(*op, a, b)
             }
             Code::Call(function, arguments) => self.call(*function, arguments)?,
+            Code::Slice(base, from, to) => self.slice(base, from.as_deref(), to.as_deref())?,
+            Code::Case(case) => self.case(case)?,
+            Code::Each(each) => self.each(each)?,
+            Code::Item(depth) => self.items[*depth].clone(),
+            Code::Column(place) => self.row[*place].clone(),
+            Code::Collect(scope, value) => self.collect(*scope, value)?,
+            Code::Path(slots) => self.path(slots),
             other => Val::of_truth(self.truth(other)?),
         })
     }
@@ -140,17 +164,31 @@ impl<'a, W: World> Search<'a, W> {
         }
     }
 
-    fn indexed(&mut self, base: &'a Code, index: &'a Code) -> Result<Val<'a>, Exhausted> {
-        let (base, index) = (self.value(base)?, self.value(index)?);
-        Ok(match (base, index) {
-            (Val::Element(element), Val::Text(name)) => {
+    /// A property of an element, or a field of a map.
+    fn field(&mut self, base: Val<'a>, name: &str) -> Val<'a> {
+        match base {
+            Val::Element(element) => {
                 let view = self.world.at(element).expect("what is bound is there");
-                view.property(&name).map_or(Val::Null, Val::from)
+                view.property(name).map_or(Val::Null, Val::from)
             }
-            (base, Val::Text(name)) => base.field(&name),
-            (base, Val::Int(place)) => base.item(place),
-            _ => Val::Null,
-        })
+            Val::Null | Val::Map(_) | Val::Blob(_) => base.field(name),
+            other => self.misfit(ErrorClass::Type, Problem::InvalidArgumentType, || {
+                format!("{} has no `{name}`: only an element or a map has properties", other.word())
+            }),
+        }
+    }
+
+    /// Notes that something cannot be computed, and gives the null that stands for it.
+    fn misfit(
+        &mut self,
+        class: ErrorClass,
+        problem: Problem,
+        message: impl FnOnce() -> String,
+    ) -> Val<'a> {
+        if self.strict && self.fault.is_none() {
+            self.fault = Some(Fault { class, problem, message: message() });
+        }
+        Val::Null
     }
 
     fn is_in(&mut self, item: &'a Code, list: &'a Code) -> Result<Option<bool>, Exhausted> {
@@ -171,37 +209,6 @@ impl<'a, W: World> Search<'a, W> {
         let differ = all(values.iter().map(|value| equal(&item, value).map(|same| !same)));
         Ok(differ.map(|differ| !differ))
     }
-
-    fn call(&mut self, function: Function, arguments: &'a [Code]) -> Result<Val<'a>, Exhausted> {
-        if function == Function::Coalesce {
-            for code in arguments {
-                let value = self.value(code)?;
-                if !matches!(value, Val::Null) {
-                    return Ok(value);
-                }
-            }
-            return Ok(Val::Null);
-        }
-        let argument = arguments.first().expect("the parser counted the arguments");
-        Ok(match (function, self.value(argument)?) {
-            (Function::Id, Val::Element(element)) => {
-                let view = self.world.at(element).expect("what is bound is there");
-                Val::Text(Cow::Borrowed(view.id()))
-            }
-            (Function::Type, Val::Element(element)) => {
-                let view = self.world.at(element).expect("what is bound is there");
-                Val::Text(Cow::Borrowed(view.type_name()))
-            }
-            (Function::Size, Val::Text(text)) => size(text.chars().count()),
-            (Function::Size, Val::List(items)) => size(items.len()),
-            (Function::Size, Val::Map(entries)) => size(entries.len()),
-            _ => Val::Null,
-        })
-    }
-}
-
-fn size<'a>(count: usize) -> Val<'a> {
-    Val::Int(i64::try_from(count).expect("what fits in memory can be counted"))
 }
 
 fn at_path<'a>(map: MapRef<'a>, path: &[SmolStr]) -> Val<'a> {

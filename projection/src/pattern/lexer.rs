@@ -7,6 +7,7 @@
 use smol_str::SmolStr;
 
 use crate::pattern::error::PatternError;
+use crate::pattern::problem::Problem;
 use crate::pattern::syntax::Span;
 
 /// One token.
@@ -37,7 +38,7 @@ const SYMBOLS: [&str; 25] = [
 ];
 
 /// What people write by habit, and what it is called here.
-const MISTAKES: [(&str, &str); 11] = [
+const MISTAKES: [(&str, &str); 13] = [
     ("!=", "write `<>` for \"not equal\""),
     ("==", "write `=` for \"equal\""),
     ("&&", "write `AND`"),
@@ -49,6 +50,8 @@ const MISTAKES: [(&str, &str); 11] = [
     ("”", "write the straight quote `\"`"),
     ("→", "write `-->`"),
     ("–", "write `-`"),
+    ("—", "write `-`"),
+    ("−", "write `-`"),
 ];
 
 /// Every token of a text; the last one is `End`.
@@ -135,7 +138,10 @@ impl Lexer<'_> {
         let rest = self.rest();
         if let Some((wrong, fix)) = MISTAKES.iter().find(|(wrong, _)| rest.starts_with(wrong)) {
             let message = format!("`{wrong}` is not used in patterns");
-            return Err(self.error(self.at, self.at + wrong.len(), message).fix(*fix));
+            let error = self.error(self.at, self.at + wrong.len(), message).fix(*fix);
+            let look_alike = !wrong.is_ascii();
+            let problem = Problem::InvalidUnicodeCharacter;
+            return Err(if look_alike { error.about(problem) } else { error });
         }
         if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
             self.at += symbol.len();
@@ -178,9 +184,6 @@ impl Lexer<'_> {
             name.push('`');
             self.at += 1;
         }
-        if name.is_empty() {
-            return Err(self.error(start, self.at, "a name cannot be empty"));
-        }
         Ok(name.into())
     }
 
@@ -220,6 +223,7 @@ impl Lexer<'_> {
         };
         plain.ok_or_else(|| {
             let error = self.error(start, self.at, "an escape that stands for no character");
+            let error = error.about(Problem::InvalidUnicodeLiteral);
             error.fix("known are \\\\ \\' \\\" \\n \\r \\t \\b \\f and \\uXXXX; write \\\\ for a backslash")
         })
     }
@@ -242,6 +246,7 @@ impl Lexer<'_> {
         let (length, whole) = if radix == 10 { decimal(rest) } else { (based(rest), true) };
         let digits = &self.text[start..start + length];
         self.at += length;
+        let digits_there = radix == 10 || length > 2;
         let parsed = match (radix, whole) {
             (10, true) => digits.parse().ok().map(Token::Int),
             (10, false) => digits.parse().ok().filter(|n: &f64| n.is_finite()).map(Token::Float),
@@ -250,10 +255,17 @@ impl Lexer<'_> {
         if self.peek().is_some_and(is_name_part) {
             let tail = self.at + self.word().len();
             let error = self.error(start, tail, "a number cannot go on with letters");
+            let error = error.about(Problem::InvalidNumberLiteral);
             return Err(error.fix("put a space after the number, or write the name in back quotes"));
         }
-        let message = "a number that is too large";
-        parsed.ok_or_else(|| self.error(start, start + length, message))
+        parsed.ok_or_else(|| {
+            let (problem, message) = match (digits_there, whole) {
+                (false, _) => (Problem::InvalidNumberLiteral, "a number without digits"),
+                (_, true) => (Problem::IntegerOverflow, "a number that is too large"),
+                (_, false) => (Problem::FloatingPointOverflow, "a number that is too large"),
+            };
+            self.error(start, start + length, message).about(problem)
+        })
     }
 }
 

@@ -3,23 +3,63 @@
 //! Keywords are told from names by where they stand, in any case. Depth and number of terms are
 //! bounded, so that no text can exhaust the stack of a reader of the tree.
 
+mod call;
+mod case;
 mod clause;
 mod expression;
+mod list;
 
 use smol_str::SmolStr;
 
 use crate::pattern::error::PatternError;
 use crate::pattern::lexer::{self, Token};
+use crate::pattern::problem::Problem;
 use crate::pattern::syntax::{
     Body, Chain, Direction, EdgePart, Expr, Length, Name, NodePart, Span,
 };
 
-/// The longest text of a pattern, in bytes.
-const TEXT_MAX: usize = 1 << 16;
-/// How deep brackets and operators may nest.
-const DEPTH_MAX: usize = 64;
-/// How many terms the expressions of a pattern may hold together.
-const TERMS_MAX: usize = 1000;
+/// What a text is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// A pattern: no clause follows it, and no path has a name.
+    Pattern,
+    /// A query, of which patterns are a part.
+    Query,
+}
+
+impl Reading {
+    /// What it is called.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Reading::Pattern => "pattern",
+            Reading::Query => "query",
+        }
+    }
+
+    /// The longest text, in bytes.
+    fn text_max(self) -> usize {
+        match self {
+            Reading::Pattern => 1 << 16,
+            Reading::Query => 1 << 20,
+        }
+    }
+
+    /// How deep brackets and operators may nest.
+    fn depth_max(self) -> usize {
+        match self {
+            Reading::Pattern => 64,
+            Reading::Query => 128,
+        }
+    }
+
+    /// How many terms the expressions may hold together.
+    fn terms_max(self) -> usize {
+        match self {
+            Reading::Pattern => 1000,
+            Reading::Query => 100_000,
+        }
+    }
+}
 
 /// Words that mean something inside an expression, so a variable of that name needs back quotes.
 pub(crate) const KEYWORDS: [&str; 15] = [
@@ -32,12 +72,7 @@ pub(crate) const KEYWORDS: [&str; 15] = [
 /// # Errors
 /// The text is not a pattern; the error points at the first token that does not fit.
 pub(crate) fn parse(text: &str) -> Result<Body, PatternError> {
-    if text.len() > TEXT_MAX {
-        let whole = Span { start: 0, end: 1 };
-        return Err(PatternError::at(text, whole, "a pattern of more than 64 KiB"));
-    }
-    let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, depth: 0, terms: 0 };
+    let mut parser = Parser::new(text, Reading::Pattern)?;
     let body = parser.body()?;
     match parser.peek() {
         Token::End => Ok(body),
@@ -45,42 +80,59 @@ pub(crate) fn parse(text: &str) -> Result<Body, PatternError> {
     }
 }
 
-struct Parser<'t> {
-    text: &'t str,
+pub(crate) struct Parser<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) reading: Reading,
     tokens: Vec<(Token, Span)>,
     at: usize,
     depth: usize,
     terms: usize,
+    /// Whether a chain may stand here as a condition.
+    chains: bool,
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> &Token {
+impl<'t> Parser<'t> {
+    /// A parser at the first token of a text.
+    ///
+    /// # Errors
+    /// The text is too long, or holds something that is no token.
+    pub(crate) fn new(text: &'t str, reading: Reading) -> Result<Self, PatternError> {
+        if text.len() > reading.text_max() {
+            let whole = Span { start: 0, end: 1 };
+            let (what, kib) = (reading.word(), reading.text_max() >> 10);
+            return Err(PatternError::at(text, whole, format!("a {what} of more than {kib} KiB")));
+        }
+        let tokens = lexer::tokens(text)?;
+        Ok(Parser { text, reading, tokens, at: 0, depth: 0, terms: 0, chains: true })
+    }
+
+    pub(crate) fn peek(&self) -> &Token {
         self.peek_at(0)
     }
 
-    fn peek_at(&self, ahead: usize) -> &Token {
+    pub(crate) fn peek_at(&self, ahead: usize) -> &Token {
         let last = self.tokens.len() - 1;
         &self.tokens[(self.at + ahead).min(last)].0
     }
 
-    fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.tokens[self.at].1
     }
 
     /// The place of the token before this one.
-    fn last_span(&self) -> Span {
+    pub(crate) fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].1
     }
 
-    fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.at = (self.at + 1).min(self.tokens.len() - 1);
     }
 
-    fn is_symbol(&self, symbol: &str) -> bool {
+    pub(crate) fn is_symbol(&self, symbol: &str) -> bool {
         matches!(self.peek(), Token::Symbol(found) if *found == symbol)
     }
 
-    fn eat(&mut self, symbol: &str) -> bool {
+    pub(crate) fn eat(&mut self, symbol: &str) -> bool {
         let found = self.is_symbol(symbol);
         if found {
             self.advance();
@@ -88,15 +140,15 @@ impl Parser<'_> {
         found
     }
 
-    fn is_word(&self, keyword: &str) -> bool {
+    pub(crate) fn is_word(&self, keyword: &str) -> bool {
         self.is_word_at(0, keyword)
     }
 
-    fn is_word_at(&self, ahead: usize, keyword: &str) -> bool {
+    pub(crate) fn is_word_at(&self, ahead: usize, keyword: &str) -> bool {
         matches!(self.peek_at(ahead), Token::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
-    fn eat_word(&mut self, keyword: &str) -> bool {
+    pub(crate) fn eat_word(&mut self, keyword: &str) -> bool {
         let found = self.is_word(keyword);
         if found {
             self.advance();
@@ -105,14 +157,17 @@ impl Parser<'_> {
     }
 
     /// An error at the token that stands here.
-    fn error(&self, message: impl Into<String>) -> PatternError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> PatternError {
         PatternError::at(self.text, self.span(), message)
     }
 
     /// An error that says what should stand here.
-    fn expected(&self, what: &str) -> PatternError {
+    pub(crate) fn expected(&self, what: &str) -> PatternError {
         match self.peek() {
-            Token::End => self.error(format!("expected {what}, but the pattern ends here")),
+            Token::End => {
+                let reading = self.reading.word();
+                self.error(format!("expected {what}, but the {reading} ends here"))
+            }
             _ => {
                 let span = self.span();
                 let found = &self.text[span.start..span.end];
@@ -121,7 +176,7 @@ impl Parser<'_> {
         }
     }
 
-    fn expect(&mut self, symbol: &str, why: &str) -> Result<(), PatternError> {
+    pub(crate) fn expect(&mut self, symbol: &str, why: &str) -> Result<(), PatternError> {
         if self.eat(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}` {why}"))) }
     }
 
@@ -130,8 +185,9 @@ impl Parser<'_> {
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, PatternError>,
     ) -> Result<T, PatternError> {
-        if self.depth == DEPTH_MAX {
-            return Err(self.error(format!("nested deeper than {DEPTH_MAX} levels")));
+        let most = self.reading.depth_max();
+        if self.depth == most {
+            return Err(self.error(format!("nested deeper than {most} levels")));
         }
         self.depth += 1;
         let out = inner(self);
@@ -139,32 +195,63 @@ impl Parser<'_> {
         out
     }
 
+    /// Lets a chain stand as a condition, or not, for the time of `inner`.
+    pub(crate) fn with_chains<T>(
+        &mut self,
+        allowed: bool,
+        inner: impl FnOnce(&mut Self) -> Result<T, PatternError>,
+    ) -> Result<T, PatternError> {
+        let before = std::mem::replace(&mut self.chains, allowed);
+        let out = inner(self);
+        self.chains = before;
+        out
+    }
+
     /// What stands after `MATCH`, and the word itself if it is there.
-    fn body(&mut self) -> Result<Body, PatternError> {
+    pub(crate) fn body(&mut self) -> Result<Body, PatternError> {
         if self.is_word("MATCH") && !matches!(self.peek_at(1), Token::End) {
             self.advance();
         }
         self.refuse_clause()?;
-        let mut chains = vec![self.chain()?];
+        let mut chains = vec![self.named_chain()?];
         while self.eat(",") {
-            chains.push(self.chain()?);
+            chains.push(self.named_chain()?);
         }
-        let condition = if self.eat_word("WHERE") { Some(self.expression()?) } else { None };
-        Ok(Body { chains, condition })
+        let condition = self.condition()?;
+        Ok(Body { chains, condition, bare: false })
     }
 
-    fn chain(&mut self) -> Result<Chain, PatternError> {
-        if matches!(self.peek(), Token::Word(_)) && matches!(self.peek_at(1), Token::Symbol("=")) {
+    /// `WHERE` and a condition, or nothing.
+    pub(crate) fn condition(&mut self) -> Result<Option<Expr>, PatternError> {
+        if !self.eat_word("WHERE") {
+            return Ok(None);
+        }
+        self.with_chains(true, Self::expression).map(Some)
+    }
+
+    /// A chain, which in a query may have a name: `p = (a)-->(b)`.
+    fn named_chain(&mut self) -> Result<Chain, PatternError> {
+        let word = matches!(self.peek(), Token::Word(_) | Token::Quoted(_));
+        if !word || !matches!(self.peek_at(1), Token::Symbol("=")) {
+            return self.chain();
+        }
+        if self.reading == Reading::Pattern {
             let error = self.error("a path cannot be named");
             return Err(error.fix("name its nodes and edges instead: (a)-[e:T*1..4]->(b)"));
         }
+        let path = self.variable()?;
+        self.advance();
+        Ok(Chain { path, ..self.chain()? })
+    }
+
+    fn chain(&mut self) -> Result<Chain, PatternError> {
         let first = self.node()?;
         let mut links = Vec::new();
         while self.is_symbol("-") || self.is_symbol("<") {
             let edge = self.edge()?;
             links.push((edge, self.node()?));
         }
-        Ok(Chain { first, links })
+        Ok(Chain { path: None, first, links })
     }
 
     fn node(&mut self) -> Result<NodePart, PatternError> {
@@ -243,6 +330,7 @@ impl Parser<'_> {
             return Ok(());
         }
         let error = self.expected("`:TYPE`, `*1..4`, `{property: value}` or `]`");
+        let error = error.about(Problem::InvalidRelationshipPattern);
         Err(match self.peek() {
             Token::Word(word) => error.fix(format!("a type is written with a colon: `:{word}`")),
             _ => error,
@@ -256,7 +344,8 @@ impl Parser<'_> {
         let range = self.eat("..");
         let max = if range { self.bound()? } else { min };
         let length = Length { min: min.unwrap_or(1), max };
-        if length.max.is_some_and(|max| max < length.min) {
+        // A query finds nothing then; a pattern that can never match is a mistake.
+        if length.max.is_some_and(|max| max < length.min) && self.reading == Reading::Pattern {
             let span = start.to(self.last_span());
             let error = PatternError::at(
                 self.text,
@@ -277,7 +366,7 @@ impl Parser<'_> {
     }
 
     /// A variable being bound, if one stands here.
-    fn variable(&mut self) -> Result<Option<Name>, PatternError> {
+    pub(crate) fn variable(&mut self) -> Result<Option<Name>, PatternError> {
         let text = match self.peek() {
             Token::Word(word) => {
                 if let Some(keyword) = KEYWORDS.iter().find(|k| word.eq_ignore_ascii_case(k)) {
@@ -288,12 +377,28 @@ impl Parser<'_> {
                 }
                 word.clone()
             }
-            Token::Quoted(name) => name.clone(),
+            Token::Quoted(name) => {
+                self.refuse_empty(name)?;
+                name.clone()
+            }
             _ => return Ok(None),
         };
         let span = self.span();
         self.advance();
         Ok(Some(Name { text, span }))
+    }
+
+    /// Only a property may have no letter in its name.
+    fn refuse_empty(&self, name: &str) -> Result<(), PatternError> {
+        if name.is_empty() { Err(self.error("a name cannot be empty")) } else { Ok(()) }
+    }
+
+    /// The name of a type.
+    fn type_name(&mut self, what: &str) -> Result<Name, PatternError> {
+        if let Token::Quoted(name) = self.peek() {
+            self.refuse_empty(name)?;
+        }
+        self.name(what)
     }
 
     /// Any word or quoted name: a type or a property. None is reserved.
@@ -313,10 +418,10 @@ impl Parser<'_> {
         if !self.eat(":") {
             return Ok(types);
         }
-        types.push(self.name("the name of a type")?);
+        types.push(self.type_name("the name of a type")?);
         while self.eat("|") {
             self.eat(":");
-            types.push(self.name("the name of another type")?);
+            types.push(self.type_name("the name of another type")?);
         }
         Ok(types)
     }
@@ -325,6 +430,7 @@ impl Parser<'_> {
     fn properties(&mut self) -> Result<Vec<(Name, Expr)>, PatternError> {
         if matches!(self.peek(), Token::Parameter(_)) {
             let error = self.error("properties are written one by one");
+            let error = error.about(Problem::InvalidParameterUse);
             return Err(error.fix("write {status: $status}"));
         }
         if self.eat("{") { self.entries() } else { Ok(Vec::new()) }

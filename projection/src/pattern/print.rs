@@ -10,8 +10,8 @@ use smol_str::SmolStr;
 use crate::pattern::lexer::is_plain_name;
 use crate::pattern::parse::KEYWORDS;
 use crate::pattern::syntax::{
-    Arithmetic, Body, Chain, Direction, EdgePart, EventField, Expr, ExprKind, Length, Literal,
-    Name, NodePart,
+    Aggregated, Arithmetic, Body, Case, Chain, Direction, Each, EachAim, EdgePart, EventField,
+    Expr, ExprKind, Length, Literal, Name, NodePart,
 };
 
 /// A name as it must be written: in back quotes unless it is a plain word.
@@ -55,6 +55,9 @@ impl Display for Body {
 
 impl Display for Chain {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{} = ", Variable(&path.text))?;
+        }
         self.first.fmt(f)?;
         for (edge, node) in &self.links {
             write!(f, "{edge}{node}")?;
@@ -210,6 +213,56 @@ impl Display for Expr {
                 f.write_str(")")
             }
             ExprKind::Exists(body) => write!(f, "EXISTS {{ {body} }}"),
+            ExprKind::Slice(base, from, to) => {
+                write!(f, "{}[", Inside(base, 11))?;
+                from.iter().try_for_each(|from| from.fmt(f))?;
+                f.write_str("..")?;
+                to.iter().try_for_each(|to| to.fmt(f))?;
+                f.write_str("]")
+            }
+            ExprKind::Case(case) => case.fmt(f),
+            ExprKind::Each(each) => each.fmt(f),
+            ExprKind::Collect(body, value) => write!(f, "[{body} | {value}]"),
+            ExprKind::Aggregate(part) => part.fmt(f),
+            ExprKind::Column(place) => write!(f, "#{place}"),
+        }
+    }
+}
+
+impl Display for Case {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("CASE")?;
+        self.subject.iter().try_for_each(|subject| write!(f, " {subject}"))?;
+        for (test, value) in &self.branches {
+            write!(f, " WHEN {test} THEN {value}")?;
+        }
+        self.otherwise.iter().try_for_each(|value| write!(f, " ELSE {value}"))?;
+        f.write_str(" END")
+    }
+}
+
+impl Display for Each {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let called = EachAim::CALLED.iter().find(|(_, aim)| *aim == self.aim);
+        match called {
+            Some((name, _)) => write!(f, "{name}(")?,
+            None => f.write_str("[")?,
+        }
+        write!(f, "{} IN {}", Variable(&self.name.text), self.list)?;
+        self.condition.iter().try_for_each(|condition| write!(f, " WHERE {condition}"))?;
+        self.value.iter().try_for_each(|value| write!(f, " | {value}"))?;
+        f.write_str(if called.is_some() { ")" } else { "]" })
+    }
+}
+
+impl Display for Aggregated {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.aggregate.name())?;
+        f.write_str(if self.distinct { "DISTINCT " } else { "" })?;
+        match (&self.argument, &self.share) {
+            (None, _) => f.write_str("*)"),
+            (Some(argument), None) => write!(f, "{argument})"),
+            (Some(argument), Some(share)) => write!(f, "{argument}, {share})"),
         }
     }
 }
@@ -253,7 +306,8 @@ impl Display for Literal {
     }
 }
 
-fn write_text(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+/// Writes a text in quotes, so that reading it gives it back.
+pub(crate) fn write_text(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("'")?;
     for c in text.chars() {
         match c {

@@ -9,7 +9,7 @@ use regex::Regex;
 use smol_str::SmolStr;
 
 use crate::pattern::syntax::{
-    Arithmetic, Comparison, EventField, Function, Length, Literal, TextTest,
+    Arithmetic, Comparison, EachAim, EventField, Function, Length, Literal, TextTest,
 };
 
 /// How many nodes, edges and paths a pattern may have.
@@ -90,6 +90,9 @@ pub(crate) struct Scope {
     pub(crate) edges: Vec<EdgeStep>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) anchors: Vec<Anchor>,
+    /// Own slots that are bound to a value from outside of the pattern before it is searched for;
+    /// only a query has any.
+    pub(crate) given: Vec<(usize, Code)>,
 }
 
 /// An edge between two nodes of a scope, or a path.
@@ -155,6 +158,7 @@ pub(crate) enum Code {
     /// A field of another value.
     Field(Box<Code>, SmolStr),
     Index(Box<Code>, Box<Code>),
+    Slice(Box<Code>, Option<Box<Code>>, Option<Box<Code>>),
     HasType(usize, Vec<TypeNumber>),
     List(Vec<Code>),
     Map(Vec<(SmolStr, Code)>),
@@ -173,18 +177,53 @@ pub(crate) enum Code {
     Call(Function, Vec<Code>),
     /// Whether a scope has a match.
     Exists(usize),
+    Case(Box<CaseCode>),
+    Each(Box<EachCode>),
+    /// The item of an enclosing `Each`, by its depth.
+    Item(usize),
+    /// A value of the row that a query is at.
+    Column(usize),
+    /// The type of a value that is no slot.
+    IsType(Box<Code>, Vec<SmolStr>),
+    /// The value of each match of a scope.
+    Collect(usize, Box<Code>),
+    /// A node, then edges or paths each with a further node, as a path.
+    Path(Vec<usize>),
+}
+
+/// `CASE` with its names resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseCode {
+    pub(crate) subject: Option<Code>,
+    pub(crate) branches: Vec<(Code, Code)>,
+    pub(crate) otherwise: Option<Code>,
+}
+
+/// A list comprehension, or a question about all items, with its names resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct EachCode {
+    pub(crate) aim: EachAim,
+    pub(crate) list: Code,
+    pub(crate) condition: Option<Code>,
+    pub(crate) value: Option<Code>,
 }
 
 impl Program {
     /// Every slot that `code` reads.
     pub(crate) fn needs(&self, code: &Code) -> SlotSet {
-        let mut set = 0;
+        let (mut set, mut own) = (0, 0);
         code.visit(&mut |part| match part {
             Code::Slot(slot) | Code::Read(slot, _) | Code::HasType(slot, _) => set |= bit(*slot),
             Code::Exists(scope) => set |= self.scopes[*scope].imports,
+            // What stands for each match may read what only the scope binds.
+            Code::Collect(scope, _) => {
+                set |= self.scopes[*scope].imports;
+                own |= self.scopes[*scope].own;
+            }
+            Code::Path(slots) => slots.iter().for_each(|slot| set |= bit(*slot)),
             _ => {}
         });
-        set
+        set & !own
     }
 
     /// Whether an element of this type can stand in a slot.
@@ -213,8 +252,13 @@ impl Code {
             | Code::Parameter(_)
             | Code::Read(..)
             | Code::HasType(..)
+            | Code::Item(_)
+            | Code::Column(_)
+            | Code::Path(_)
             | Code::Exists(_) => {}
             Code::Field(a, _)
+            | Code::IsType(a, _)
+            | Code::Collect(_, a)
             | Code::Not(a)
             | Code::Negate(a)
             | Code::Matches(a, _)
@@ -226,6 +270,22 @@ impl Code {
             | Code::Arithmetic(_, a, b) => {
                 a.visit(seen);
                 b.visit(seen);
+            }
+            Code::Slice(base, from, to) => {
+                base.visit(seen);
+                from.iter().chain(to).for_each(|part| part.visit(seen));
+            }
+            Code::Case(case) => {
+                case.subject.iter().for_each(|part| part.visit(seen));
+                for (test, value) in &case.branches {
+                    test.visit(seen);
+                    value.visit(seen);
+                }
+                case.otherwise.iter().for_each(|part| part.visit(seen));
+            }
+            Code::Each(each) => {
+                each.list.visit(seen);
+                each.condition.iter().chain(&each.value).for_each(|part| part.visit(seen));
             }
             Code::List(parts) | Code::And(parts) | Code::Or(parts) | Code::Call(_, parts) => {
                 parts.iter().for_each(|part| part.visit(seen));

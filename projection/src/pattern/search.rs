@@ -6,22 +6,25 @@
 //! last. Every element looked at is a step.
 
 mod choose;
+mod given;
 mod path;
 
 use crate::graph::{EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 use crate::pattern::env::Env;
+use crate::pattern::problem::Fault;
 use crate::pattern::program::{
     AnchorKey, Kind, Program, SLOTS_MAX, Scope, SlotSet, Ways, bit, slots_of,
 };
 use crate::pattern::steps::{Exhausted, Steps};
+use crate::pattern::value::Val;
 use crate::world::World;
 use choose::Choice;
 
 /// What every slot is bound to; a place means something only while its slot is in the bound set.
-pub(super) type Frame = [ElementRef; SLOTS_MAX];
+pub(crate) type Frame = [ElementRef; SLOTS_MAX];
 
 /// Why a search ends before it has seen everything.
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// Whoever asked has seen enough.
     Enough,
     /// It took too many steps.
@@ -35,19 +38,19 @@ impl From<Exhausted> for Halt {
 }
 
 /// What is called with every match found.
-pub(super) type Sink<'s, 'a, W> =
+pub(crate) type Sink<'s, 'a, W> =
     &'s mut dyn FnMut(&mut Search<'a, W>, SlotSet) -> Result<(), Halt>;
 
 /// What is searched for.
 #[derive(Clone, Copy)]
-pub(super) struct Task {
-    pub(super) scope: usize,
-    pub(super) aim: Aim,
+pub(crate) struct Task {
+    pub(crate) scope: usize,
+    pub(crate) aim: Aim,
 }
 
 /// How much of a scope must be found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(crate) enum Aim {
     /// All of it; what it mentions of the scopes around it is bound.
     Match,
     /// All of it, and as much of the scopes around it as it leads to. Nothing is bound there yet,
@@ -56,7 +59,7 @@ pub(super) enum Aim {
 }
 
 /// One search in one world.
-pub(super) struct Search<'a, W> {
+pub(crate) struct Search<'a, W> {
     pub(super) world: &'a W,
     /// The graph as it is, for sizes: they only guide the order.
     graph: &'a Graph,
@@ -68,10 +71,18 @@ pub(super) struct Search<'a, W> {
     /// The numbers of the program's types in this graph, once they are needed.
     types: Vec<Option<TypeId>>,
     steps: &'a Steps,
+    /// The row that a query is at.
+    pub(crate) row: Vec<Val<'a>>,
+    /// The items of the lists that are gone through, outermost first.
+    pub(super) items: Vec<Val<'a>>,
+    /// Whether what cannot be computed is a fault; else it is null.
+    pub(crate) strict: bool,
+    /// The first thing that could not be computed.
+    pub(crate) fault: Option<Fault>,
 }
 
 impl<'a, W: World> Search<'a, W> {
-    pub(super) fn new(
+    pub(crate) fn new(
         world: &'a W,
         graph: &'a Graph,
         program: &'a Program,
@@ -81,11 +92,12 @@ impl<'a, W: World> Search<'a, W> {
         let with_paths = program.slots.iter().any(|slot| slot.kind == Kind::Path);
         let paths = if with_paths { vec![Vec::new(); program.slots.len()] } else { Vec::new() };
         let frame = [ElementRef::Node(NodeRef(u32::MAX)); SLOTS_MAX];
-        Search { world, graph, program, env, frame, paths, types: Vec::new(), steps }
+        let (types, row, items, strict, fault) = (Vec::new(), Vec::new(), Vec::new(), false, None);
+        Search { world, graph, program, env, frame, paths, types, steps, row, items, strict, fault }
     }
 
     /// Counts one step of a search that is not this one's own.
-    pub(super) fn count_step(&self) -> Result<(), Exhausted> {
+    pub(crate) fn count_step(&self) -> Result<(), Exhausted> {
         self.steps.take()
     }
 
@@ -99,7 +111,7 @@ impl<'a, W: World> Search<'a, W> {
     }
 
     /// Finds every match of a task that extends what is bound.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         task: Task,
         bound: SlotSet,
@@ -133,8 +145,14 @@ impl<'a, W: World> Search<'a, W> {
     /// Whether a scope inside the one being searched has a match.
     pub(super) fn exists(&mut self, scope: usize) -> Result<bool, Exhausted> {
         let task = Task { scope, aim: Aim::Match };
-        let imports = self.program.scopes[scope].imports;
-        match self.run(task, imports, &mut |_, _| Err(Halt::Enough)) {
+        let mut bound = self.program.scopes[scope].imports;
+        if !self.program.scopes[scope].given.is_empty() {
+            match self.bind_given(scope)? {
+                Some(given) => bound |= given,
+                None => return Ok(false),
+            }
+        }
+        match self.run(task, bound, &mut |_, _| Err(Halt::Enough)) {
             Ok(()) => Ok(false),
             Err(Halt::Enough) => Ok(true),
             Err(Halt::Exhausted(exhausted)) => Err(exhausted),
@@ -345,7 +363,7 @@ impl<'a, W: World> Search<'a, W> {
         from == to
     }
 
-    fn ends(&self, edge: EdgeRef) -> (NodeRef, NodeRef) {
+    pub(super) fn ends(&self, edge: EdgeRef) -> (NodeRef, NodeRef) {
         let view = self.world.at(edge.into()).expect("what a world lists is there");
         view.ends().expect("an edge has ends")
     }

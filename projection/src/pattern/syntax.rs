@@ -1,10 +1,14 @@
 //! A pattern as a tree: what the parser makes, and what everything else reads.
 //!
 //! The tree says what was written, nothing more: no name is resolved here, nothing is planned. A
-//! `Body` is what stands after `MATCH`; clauses that follow it will be siblings of it. An
+//! `Body` is what stands after `MATCH`; the clauses of a query are siblings of it. An
 //! `EXISTS { … }` holds a body of its own.
 
+mod function;
+
 use smol_str::SmolStr;
+
+pub(crate) use function::Function;
 
 /// A range of bytes of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,11 +36,14 @@ pub(crate) struct Name {
 pub(crate) struct Body {
     pub(crate) chains: Vec<Chain>,
     pub(crate) condition: Option<Expr>,
+    /// Whether it is a chain that stands for `EXISTS` and so names nothing of its own.
+    pub(crate) bare: bool,
 }
 
-/// A node, then edges each with a further node.
+/// A node, then edges each with a further node; in a query the whole may have a name.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
+    pub(crate) path: Option<Name>,
     pub(crate) first: NodePart,
     pub(crate) links: Vec<(EdgePart, NodePart)>,
 }
@@ -100,6 +107,8 @@ pub(crate) enum ExprKind {
     Property(Box<Expr>, SmolStr),
     /// `base[index]`
     Index(Box<Expr>, Box<Expr>),
+    /// `base[from..to]`, each end optional.
+    Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
     /// `base:A|B`
     HasType(Box<Expr>, Vec<Name>),
     Not(Box<Expr>),
@@ -118,6 +127,102 @@ pub(crate) enum ExprKind {
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
     Call(Function, Vec<Expr>),
     Exists(Box<Body>),
+    Case(Box<Case>),
+    Each(Box<Each>),
+    /// `[(a)-->(b) WHERE condition | value]`: the value of each match.
+    Collect(Box<Body>, Box<Expr>),
+    /// `count(DISTINCT x)`; only a projection of a query has any.
+    Aggregate(Box<Aggregated>),
+    /// A column of the row by its place: never written, put where a query knows the value already.
+    Column(usize),
+}
+
+/// `CASE [subject] WHEN test THEN value … [ELSE value] END`
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// What each test is compared with; without it each test is a condition.
+    pub(crate) subject: Option<Expr>,
+    pub(crate) branches: Vec<(Expr, Expr)>,
+    pub(crate) otherwise: Option<Expr>,
+}
+
+/// `[x IN list WHERE condition | value]`, or `all(x IN list WHERE condition)` and its like.
+#[derive(Clone, Debug)]
+pub(crate) struct Each {
+    pub(crate) aim: EachAim,
+    pub(crate) name: Name,
+    pub(crate) list: Expr,
+    pub(crate) condition: Option<Expr>,
+    pub(crate) value: Option<Expr>,
+}
+
+/// What is made of the items of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EachAim {
+    /// A list of the values.
+    List,
+    /// Whether the condition is true of all.
+    All,
+    /// Of one or more.
+    Any,
+    /// Of none.
+    None,
+    /// Of exactly one.
+    Single,
+}
+
+impl EachAim {
+    /// Those that are written like a call.
+    pub(crate) const CALLED: [(&'static str, EachAim); 4] = [
+        ("all", EachAim::All),
+        ("any", EachAim::Any),
+        ("none", EachAim::None),
+        ("single", EachAim::Single),
+    ];
+}
+
+/// A call that makes one value of many rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregated {
+    pub(crate) aggregate: Aggregate,
+    pub(crate) distinct: bool,
+    /// What is computed in each row; none for `count(*)`.
+    pub(crate) argument: Option<Expr>,
+    /// Which part of the values is asked for, of a percentile.
+    pub(crate) share: Option<Expr>,
+}
+
+/// How many rows become one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aggregate {
+    Avg,
+    Collect,
+    Count,
+    Max,
+    Min,
+    PercentileCont,
+    PercentileDisc,
+    Sum,
+}
+
+impl Aggregate {
+    /// Every aggregate with its name.
+    pub(crate) const ALL: [(&'static str, Aggregate); 8] = [
+        ("avg", Aggregate::Avg),
+        ("collect", Aggregate::Collect),
+        ("count", Aggregate::Count),
+        ("max", Aggregate::Max),
+        ("min", Aggregate::Min),
+        ("percentileCont", Aggregate::PercentileCont),
+        ("percentileDisc", Aggregate::PercentileDisc),
+        ("sum", Aggregate::Sum),
+    ];
+
+    /// Its name as written.
+    pub(crate) fn name(self) -> &'static str {
+        let found = Aggregate::ALL.iter().find(|(_, aggregate)| *aggregate == self);
+        found.expect("every aggregate is listed").0
+    }
 }
 
 /// A value written in the pattern.
@@ -169,35 +274,6 @@ pub(crate) enum Arithmetic {
     Divide,
     Remainder,
     Power,
-}
-
-/// A function that a pattern may call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    /// The id of an element.
-    Id,
-    /// The type of an element.
-    Type,
-    /// The number of characters of a text, or of items of a list.
-    Size,
-    /// The first argument that is not null.
-    Coalesce,
-}
-
-impl Function {
-    /// Every function with its name, in the order of the names.
-    pub(crate) const ALL: [(&'static str, Function); 4] = [
-        ("coalesce", Function::Coalesce),
-        ("id", Function::Id),
-        ("size", Function::Size),
-        ("type", Function::Type),
-    ];
-
-    /// Its name as written.
-    pub(crate) fn name(self) -> &'static str {
-        let found = Function::ALL.iter().find(|(_, function)| *function == self);
-        found.expect("every function is listed").0
-    }
 }
 
 impl Comparison {

@@ -27,6 +27,8 @@ pub(crate) enum Val<'a> {
     /// Sorted by key.
     Map(Vec<(Cow<'a, str>, Val<'a>)>),
     Element(ElementRef),
+    /// A node, then edges each with the node it leads to.
+    Path(Vec<ElementRef>),
 }
 
 impl<'a> From<ValueRef<'a>> for Val<'a> {
@@ -96,7 +98,7 @@ impl<'a> Val<'a> {
     }
 
     /// A whole number as a value; null when it is too large to be stored.
-    fn whole(number: i128) -> Val<'a> {
+    pub(crate) fn whole(number: i128) -> Val<'a> {
         match (i64::try_from(number), u64::try_from(number)) {
             (Ok(int), _) => Val::Int(int),
             (_, Ok(uint)) => Val::UInt(uint),
@@ -104,7 +106,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    fn as_whole(&self) -> Option<i128> {
+    pub(crate) fn as_whole(&self) -> Option<i128> {
         match self {
             Val::Int(number) => Some(i128::from(*number)),
             Val::UInt(number) => Some(i128::from(*number)),
@@ -112,7 +114,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    fn as_float(&self) -> Option<f64> {
+    pub(crate) fn as_float(&self) -> Option<f64> {
         match self {
             Val::Int(number) => Some(*number as f64),
             Val::UInt(number) => Some(*number as f64),
@@ -121,7 +123,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    fn is_number(&self) -> bool {
+    pub(crate) fn is_number(&self) -> bool {
         matches!(self, Val::Int(_) | Val::UInt(_) | Val::Float(_))
     }
 
@@ -155,6 +157,22 @@ impl<'a> Val<'a> {
         }
     }
 
+    /// What it is called in messages.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Val::Null => "null",
+            Val::Bool(_) => "a truth",
+            Val::Int(_) | Val::UInt(_) | Val::Float(_) => "a number",
+            Val::Text(_) => "a text",
+            Val::Blob(_) => "a long text that is stored apart",
+            Val::List(_) => "a list",
+            Val::Map(_) => "a map",
+            Val::Element(ElementRef::Node(_)) => "a node",
+            Val::Element(ElementRef::Edge(_)) => "an edge",
+            Val::Path(_) => "a path",
+        }
+    }
+
     /// The item at a place, counted from the end if negative.
     pub(crate) fn item(self, place: i64) -> Val<'a> {
         let Val::List(mut items) = self else { return Val::Null };
@@ -174,6 +192,7 @@ pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Option<bool> {
         (Val::Bool(a), Val::Bool(b)) => Some(a == b),
         (Val::Text(a), Val::Text(b)) => Some(a == b),
         (Val::Element(a), Val::Element(b)) => Some(a == b),
+        (Val::Path(a), Val::Path(b)) => Some(a == b),
         (Val::Blob(a), Val::Blob(b)) => Some(a.hash == b.hash),
         (Val::Blob(blob), Val::Text(text)) | (Val::Text(text), Val::Blob(blob)) => {
             Some(is_text_of(blob, text))
@@ -252,7 +271,7 @@ fn order(a: &Val<'_>, b: &Val<'_>) -> Option<Ordering> {
 }
 
 /// How two numbers are ordered, exactly; `None` if one is not a number.
-fn compare_numbers(a: &Val<'_>, b: &Val<'_>) -> Option<Ordering> {
+pub(crate) fn compare_numbers(a: &Val<'_>, b: &Val<'_>) -> Option<Ordering> {
     match (a, b) {
         (Val::Float(a), Val::Float(b)) => a.partial_cmp(b),
         (Val::Float(a), b) => compare_whole(b.as_whole()?, *a).map(Ordering::reverse),
@@ -301,7 +320,8 @@ pub(crate) fn arithmetic<'a>(op: Arithmetic, a: Val<'a>, b: Val<'a>) -> Val<'a> 
     }
 }
 
-fn text_of(value: Val<'_>) -> Option<Cow<'_, str>> {
+/// A text, or a number as one; `None` of anything else.
+pub(crate) fn text_of(value: Val<'_>) -> Option<Cow<'_, str>> {
     match value {
         Val::Text(text) => Some(text),
         Val::Int(number) => Some(number.to_string().into()),

@@ -4,8 +4,11 @@ mod absences;
 mod before;
 mod changes;
 mod model;
+mod oracle;
+mod railways;
 mod random;
 mod schemas;
+mod train;
 mod worlds;
 
 use log::{Change, Draft, Event, EventId, Offset};

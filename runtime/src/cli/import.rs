@@ -41,7 +41,17 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         None => log.create(&name)?,
     };
     let me = shell.me();
-    let done = log::import(&*log, branch.id, &mut *lines, &me, &mut |_| {})?;
+    let shows = shell.shows_progress();
+    let mut progress = |head| {
+        if shows {
+            shell.progress(format_args!("{name}@{head}"));
+        }
+    };
+    let done = log::import(&*log, branch.id, &mut *lines, &me, &mut progress);
+    if shows {
+        shell.progress("");
+    }
+    let done = done?;
     shell.either(
         || {
             json!({

@@ -4,18 +4,19 @@
 use std::collections::BTreeSet;
 
 use log::{Bound, Event};
-use projection::{Row, Steps};
+use projection::{Exhausted, Row, Steps};
 use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::error::FoldError;
 use super::guards::{is_effect_kind, judged, text};
-use super::state::State;
+use super::state::{STEPS_MAX, State};
 use super::subscription::Subscription;
 use crate::effect::Chain;
 
-/// Loading looks at every match that stands, once; it may take as long as that takes.
-const LOAD_STEPS_MAX: u64 = u64::MAX;
+/// Loading looks at every match that stands, once: it may take so many steps for each element of
+/// the graph, beside those that one event may take.
+const LOAD_STEPS_PER_ELEMENT: u64 = 64;
 
 impl State {
     pub(crate) fn obey(&mut self, event: &Event, chain: &Chain) -> Result<(), FoldError> {
@@ -75,7 +76,8 @@ impl State {
             .subscriptions
             .get(&last.behavior)
             .is_some_and(|subscription| subscription.metadata.trigger.is_match());
-        if matches && self.stands(&last) {
+        // One that costs too much is suspended by the next event that asks for it.
+        if matches && self.stands(&last).unwrap_or(false) {
             self.failed.entry(last.behavior).or_default().insert(last.row.bound);
         }
         Ok(())
@@ -89,8 +91,12 @@ impl State {
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
         let failed = self.failed.remove(&name).unwrap_or_default();
-        let standing =
-            if new.metadata.trigger.is_match() { self.rows_of(&new) } else { Vec::new() };
+        let standing = match new.metadata.trigger.is_match() {
+            true => self.rows_of(&new),
+            false => Ok(Vec::new()),
+        };
+        let costly = standing.is_err();
+        let standing = standing.unwrap_or_default();
         let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
         let wanted: Vec<Row> = if same && !self.suspended.contains_key(&name) {
             standing.into_iter().filter(|row| failed.contains(&row.bound)).collect()
@@ -114,6 +120,9 @@ impl State {
         if new.metadata.guard {
             self.ask_late(&new, event);
         }
+        if costly {
+            self.suspend(&name, event);
+        }
         Ok(())
     }
 
@@ -124,15 +133,17 @@ impl State {
         }
         let waiting: BTreeSet<&Vec<Bound>> =
             self.agenda.of(&old.name).map(|waiting| &waiting.row.bound).collect();
-        let rows = self.rows_of(old).into_iter().map(|row| row.bound);
+        // If the old pattern costs too much, nobody knows what it stood on: then all is new.
+        let rows = self.rows_of(old).unwrap_or_default().into_iter().map(|row| row.bound);
         rows.filter(|row| !waiting.contains(row) && !failed.contains(row)).collect()
     }
 
-    fn rows_of(&self, subscription: &Subscription) -> Vec<Row> {
-        let Some(pattern) = &subscription.pattern else { return Vec::new() };
-        let steps = Steps::up_to(LOAD_STEPS_MAX);
-        let rows = pattern.pattern.matches(&self.graph, &[], &self.env(None), &steps);
-        rows.unwrap_or_default()
+    /// Every match that stands of a behavior.
+    fn rows_of(&self, subscription: &Subscription) -> Result<Vec<Row>, Exhausted> {
+        let Some(pattern) = &subscription.pattern else { return Ok(Vec::new()) };
+        let elements = (self.graph.node_count() + self.graph.edge_count()) as u64;
+        let steps = Steps::up_to(STEPS_MAX + LOAD_STEPS_PER_ELEMENT * elements);
+        pattern.pattern.matches(&self.graph, &[], &self.env(None), &steps)
     }
 
     fn unload(&mut self, name: &SmolStr) {

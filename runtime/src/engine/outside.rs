@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 
 use super::fire::{Keys, Staged};
 use super::forge::forged;
-use super::state::State;
+use super::state::{STEPS_MAX, State};
 use super::{Engine, EngineError};
 
 /// What a new branch starts with. It lands as one batch, or not at all.
@@ -238,7 +238,16 @@ impl Engine {
         let mut payload = Map::new();
         payload.insert("name".to_owned(), json!(name.as_str()));
         payload.insert("at".to_owned(), json!(suspension.at.offset().get()));
-        let why = "its pattern took more steps than one event may; narrow it, then save the file";
+        let subscription = self.state.subscriptions.get(&name);
+        let pattern = subscription.and_then(|subscription| subscription.pattern.as_ref());
+        let pattern = pattern.map(|bindings| bindings.pattern.canonical()).unwrap_or_default();
+        payload.insert("pattern".to_owned(), json!(pattern));
+        let why = format!(
+            "at @{} its pattern `{pattern}` took more steps than the {STEPS_MAX} that one event \
+             may: start it narrower, by a type, by a property that few elements share or by a \
+             shorter path, then save the file; `starling explain` shows what it costs",
+            suspension.at.offset()
+        );
         payload.insert("why".to_owned(), json!(why));
         let time = suspension.at.time();
         self.outside(Draft { payload, time, ..Draft::new(id, "behavior.suspended", "runtime") })?;

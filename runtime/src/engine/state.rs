@@ -19,8 +19,9 @@ use super::settings::{Schedule, Settings};
 use super::subscription::{Subscription, Subscriptions};
 use crate::effect::{Chain, Effects};
 
-/// How many steps of matching one event may cost one pattern.
-const STEPS_MAX: u64 = 1_000_000;
+/// How many steps of matching one event may cost one pattern. A pattern that needs more, as at a
+/// hub or in a dense clique, is suspended by name instead of holding up everybody.
+pub(crate) const STEPS_MAX: u64 = 1_000_000;
 
 /// Everything the engine knows.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +109,7 @@ impl State {
     fn next_of_round(&mut self) -> Option<()> {
         while self.round.left.is_empty() {
             let again = self.round.refused.pop_front()?;
-            if self.stands(&again) {
+            if self.stands_or_suspends(&again) {
                 self.drop_twins(&again);
                 self.round.alone();
                 self.round.left.push_back(again);
@@ -135,7 +136,7 @@ impl State {
             self.round.left.drain(..).chain(self.round.refused.drain(..)).collect();
         self.round.close();
         for activation in left {
-            if self.stands(&activation) {
+            if self.stands_or_suspends(&activation) {
                 self.drop_twins(&activation);
                 self.agenda.insert(activation);
             }
@@ -192,16 +193,29 @@ impl State {
     }
 
     /// Whether what an activation waits for still holds.
-    pub(crate) fn stands(&self, activation: &Activation) -> bool {
-        let Some(subscription) = self.subscriptions.get(&activation.behavior) else { return false };
-        let Some(pattern) = &subscription.pattern else { return true };
+    pub(crate) fn stands(&self, activation: &Activation) -> Result<bool, Exhausted> {
+        let Some(subscription) = self.subscriptions.get(&activation.behavior) else {
+            return Ok(false);
+        };
+        let Some(pattern) = &subscription.pattern else { return Ok(true) };
         let trigger = &subscription.metadata.trigger;
         let event = trigger.on.as_ref().map(|_| &activation.event);
         let env = self.env(event);
         let steps = Steps::up_to(STEPS_MAX);
         let row = &activation.row.bound;
-        let stands = pattern.pattern.stands(&self.graph, row, &env, &steps);
-        stands.is_ok_and(|order| order.is_some()) != trigger.is_vanishes()
+        let stands = pattern.pattern.stands(&self.graph, row, &env, &steps)?;
+        Ok(stands.is_some() != trigger.is_vanishes())
+    }
+
+    /// The same; a pattern that costs too much is suspended, and what it waits for does not hold.
+    fn stands_or_suspends(&mut self, activation: &Activation) -> bool {
+        if self.suspended.contains_key(&activation.behavior) {
+            return false;
+        }
+        self.stands(activation).unwrap_or_else(|_| {
+            self.suspend(&activation.behavior, &activation.event);
+            false
+        })
     }
 
     pub(crate) fn env<'s>(&'s self, event: Option<&'s Event>) -> Env<'s> {
@@ -241,7 +255,7 @@ impl State {
         };
         let (pattern, steps) = (&pattern.pattern, Steps::up_to(STEPS_MAX));
         if trigger.on.is_some() && pattern.uses_event() {
-            self.withdraw_fallen_conditions(subscription);
+            self.withdraw_fallen_conditions(subscription)?;
         } else {
             let rows = pattern.delta(&self.graph, delta, &self.env(None), &steps)?;
             let vanishes = trigger.is_vanishes();
@@ -267,12 +281,17 @@ impl State {
     }
 
     /// A condition that reads the waking event holds or falls for each activation by itself.
-    fn withdraw_fallen_conditions(&mut self, subscription: &Subscription) {
-        let of = self.agenda.of(&subscription.name);
-        let fallen: Vec<Activation> = of.filter(|a| !self.stands(a)).cloned().collect();
+    fn withdraw_fallen_conditions(&mut self, subscription: &Subscription) -> Result<(), Exhausted> {
+        let mut fallen = Vec::new();
+        for activation in self.agenda.of(&subscription.name) {
+            if !self.stands(activation)? {
+                fallen.push(activation.clone());
+            }
+        }
         for activation in fallen {
             self.agenda.take_out(&activation);
         }
+        Ok(())
     }
 
     fn queue_rows(
@@ -327,7 +346,7 @@ impl State {
     }
 
     /// A pattern that costs too much is not matched any more; what waits of it is withdrawn.
-    fn suspend(&mut self, name: &SmolStr, event: &Event) {
+    pub(crate) fn suspend(&mut self, name: &SmolStr, event: &Event) {
         tracing::warn!(behavior = %name, at = %event.offset(), "a pattern costs too much");
         self.agenda.withdraw_all(name);
         self.suspended.insert(name.clone(), Suspension { at: event.clone(), announced: false });

@@ -210,8 +210,8 @@ fn sync_source(
     Ok(())
 }
 
-/// Why a behavior cannot be added to a branch that has begun, if it cannot: the events before it are
-/// not shown to it, so it must not believe that it saw them.
+/// Why a behavior cannot be added to a branch that has begun, if it cannot: the events before it
+/// are not shown to it, so it must not believe that it saw them.
 fn too_late(engine: &Engine, loaded: &Loaded) -> Option<String> {
     let metadata = loaded.metadata();
     let known = engine.loaded_payload(&metadata.name).is_some();

@@ -1,8 +1,9 @@
 //! Clauses that a pattern cannot hold, and what to do instead.
 
-use super::Parser;
+use super::{Parser, Reading};
 use crate::pattern::error::PatternError;
 use crate::pattern::lexer::Token;
+use crate::pattern::problem::Problem;
 use crate::pattern::syntax::Body;
 
 /// Clauses that would write, each with the change that does the same.
@@ -22,21 +23,42 @@ const SHAPING: [&str; 8] =
 
 impl Parser<'_> {
     /// Refuses a clause that stands here by name.
-    pub(super) fn refuse_clause(&self) -> Result<(), PatternError> {
+    pub(crate) fn refuse_clause(&self) -> Result<(), PatternError> {
+        self.refuse_writing()?;
+        if self.reading == Reading::Query {
+            return Ok(());
+        }
         let Token::Word(word) = self.peek() else { return Ok(()) };
-        if let Some((clause, instead)) =
-            WRITING.iter().find(|(clause, _)| word.eq_ignore_ascii_case(clause))
-        {
-            let error = self.error(format!("{clause} writes, and a pattern only reads"));
-            let fix = format!("let a behavior emit an event with the change: {instead}");
-            return Err(error.fix(fix));
-        }
-        if word.eq_ignore_ascii_case("CALL") {
-            return Err(self.error("procedures cannot be called from a pattern"));
-        }
         if let Some(clause) = SHAPING.iter().find(|clause| word.eq_ignore_ascii_case(clause)) {
             let error = self.error(format!("{clause} is not part of a pattern"));
             return Err(error.fix("leave it out: a match binds every element, named or not"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a clause that would write, or calls what may.
+    fn refuse_writing(&self) -> Result<(), PatternError> {
+        // What goes on like a value, a chain or a path is no clause.
+        let Token::Word(word) = self.peek() else { return Ok(()) };
+        let what = self.reading.word();
+        if let Some((clause, instead)) =
+            WRITING.iter().find(|(clause, _)| word.eq_ignore_ascii_case(clause))
+        {
+            let message = format!("{clause} writes, and a {what} only reads");
+            let error = self.error(message).about(Problem::InvalidClauseComposition);
+            return Err(error.fix(match self.reading {
+                Reading::Pattern => {
+                    format!("let a behavior emit an event with the change: {instead}")
+                }
+                Reading::Query => format!(
+                    "append an event with the change: starling append task.noted --changes \
+                     '[…]'; in a behavior: {instead}"
+                ),
+            }));
+        }
+        if word.eq_ignore_ascii_case("CALL") {
+            let error = self.error(format!("procedures cannot be called from a {what}"));
+            return Err(error.about(Problem::InvalidClauseComposition));
         }
         Ok(())
     }

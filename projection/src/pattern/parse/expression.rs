@@ -1,10 +1,11 @@
 //! Expressions, by how strongly each operator binds.
 
-use super::{KEYWORDS, Parser, TERMS_MAX};
+use super::{KEYWORDS, Parser, Reading};
 use crate::pattern::error::PatternError;
 use crate::pattern::lexer::Token;
+use crate::pattern::problem::Problem;
 use crate::pattern::syntax::{
-    Arithmetic, Body, Comparison, EventField, Expr, ExprKind, Function, Literal, Span, TextTest,
+    Arithmetic, Body, Comparison, EventField, Expr, ExprKind, Literal, Span, TextTest,
 };
 
 // From loosest to tightest. A prefix operator reads its operand at its own level.
@@ -50,7 +51,7 @@ impl Infix {
 
 impl Parser<'_> {
     /// A whole expression.
-    pub(super) fn expression(&mut self) -> Result<Expr, PatternError> {
+    pub(crate) fn expression(&mut self) -> Result<Expr, PatternError> {
         self.operators(OR)
     }
 
@@ -172,11 +173,12 @@ impl Parser<'_> {
         self.term(kind, start.to(self.last_span()))
     }
 
-    /// Counts a term of the pattern.
-    fn term(&mut self, kind: ExprKind, span: Span) -> Result<Expr, PatternError> {
+    /// Counts a term.
+    pub(super) fn term(&mut self, kind: ExprKind, span: Span) -> Result<Expr, PatternError> {
         self.terms += 1;
-        if self.terms > TERMS_MAX {
-            return Err(self.error(format!("a pattern has at most {TERMS_MAX} terms")));
+        let (what, most) = (self.reading.word(), self.reading.terms_max());
+        if self.terms > most {
+            return Err(self.error(format!("a {what} has at most {most} terms")));
         }
         Ok(Expr { kind, span })
     }
@@ -195,7 +197,11 @@ impl Parser<'_> {
             let inner = self.operators(SIGN)?;
             let span = start.to(self.last_span());
             return match negated(&inner.kind) {
-                Some(literal) => self.term(ExprKind::Literal(literal), span),
+                Some(Ok(literal)) => self.term(ExprKind::Literal(literal), span),
+                Some(Err(message)) => {
+                    let error = PatternError::at(self.text, span, message);
+                    Err(error.about(Problem::IntegerOverflow))
+                }
                 None => self.term(ExprKind::Negate(Box::new(inner)), span),
             };
         }
@@ -204,9 +210,7 @@ impl Parser<'_> {
             let kind = if self.eat(".") {
                 ExprKind::Property(Box::new(base), self.name("the name of a property")?.text)
             } else if self.eat("[") {
-                let index = self.expression()?;
-                self.expect("]", "after the index")?;
-                ExprKind::Index(Box::new(base), Box::new(index))
+                self.index(base)?
             } else if self.is_symbol(":") {
                 ExprKind::HasType(Box::new(base), self.types()?)
             } else {
@@ -227,7 +231,10 @@ impl Parser<'_> {
             }),
             Token::Float(number) => ExprKind::Literal(Literal::Float(number)),
             Token::Parameter(name) => ExprKind::Parameter(name),
-            Token::Quoted(name) => ExprKind::Variable(name),
+            Token::Quoted(name) => {
+                self.refuse_empty(&name)?;
+                ExprKind::Variable(name)
+            }
             Token::Symbol("(") => return self.bracketed(),
             Token::Symbol("[") => return self.list(),
             Token::Symbol("{") => {
@@ -242,23 +249,12 @@ impl Parser<'_> {
         self.term(kind, start)
     }
 
-    fn list(&mut self) -> Result<Expr, PatternError> {
-        let start = self.span();
-        self.advance();
-        let mut items = Vec::new();
-        if !self.eat("]") {
-            items.push(self.expression()?);
-            while self.eat(",") {
-                items.push(self.expression()?);
-            }
-            self.expect("]", "or `,` after the item")?;
-        }
-        self.term(ExprKind::List(items), start.to(self.last_span()))
-    }
-
     /// A word that begins an operand: a constant, `EXISTS`, `event`, a call or a variable.
     fn word_atom(&mut self, word: &str) -> Result<Expr, PatternError> {
         let start = self.span();
+        if let Some(case) = self.case()? {
+            return Ok(case);
+        }
         let constant = match word.to_ascii_uppercase().as_str() {
             "TRUE" => Some(Literal::Bool(true)),
             "FALSE" => Some(Literal::Bool(false)),
@@ -283,47 +279,13 @@ impl Parser<'_> {
         self.term(ExprKind::Variable(word.into()), start)
     }
 
-    fn call(&mut self, word: &str) -> Result<Expr, PatternError> {
-        let start = self.span();
-        let known = Function::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
-        let Some(&(name, function)) = known else { return Err(self.unknown_function(word)) };
-        self.advance();
-        self.advance();
-        let mut arguments = Vec::new();
-        if !self.is_symbol(")") {
-            arguments.push(self.expression()?);
-            while self.eat(",") {
-                arguments.push(self.expression()?);
-            }
-        }
-        self.expect(")", "after the arguments")?;
-        let span = start.to(self.last_span());
-        let fits = match function {
-            Function::Coalesce => !arguments.is_empty(),
-            Function::Id | Function::Type | Function::Size => arguments.len() == 1,
-        };
-        if !fits {
-            let message = format!("{name} takes one argument, not {}", arguments.len());
-            return Err(PatternError::at(self.text, span, message));
-        }
-        self.term(ExprKind::Call(function, arguments), span)
-    }
-
-    fn unknown_function(&self, word: &str) -> PatternError {
-        let aggregates = ["avg", "collect", "count", "max", "min", "sum"];
-        let error = self.error(format!("there is no function `{word}`"));
-        if aggregates.iter().any(|name| name.eq_ignore_ascii_case(word)) {
-            return error.fix("a pattern holds for single matches; count in the reaction instead");
-        }
-        let names: Vec<&str> = Function::ALL.iter().map(|(name, _)| *name).collect();
-        let with_names = format!("known are {}", names.join(", "));
-        let suggested = error.did_you_mean(names);
-        if suggested.fix.is_some() { suggested } else { suggested.fix(with_names) }
-    }
-
     /// `event.kind`, `event.payload.x.y` and their like.
     fn event(&mut self) -> Result<Expr, PatternError> {
         let start = self.span();
+        if self.reading == Reading::Query {
+            let error = self.error("a query is asked without an event");
+            return Err(error.fix("give what it needs as a parameter: $name"));
+        }
         self.advance();
         if !self.eat(".") {
             let error = self.expected("`.` after `event`");
@@ -362,6 +324,13 @@ impl Parser<'_> {
             return Err(error.fix("write EXISTS { (a)-->(b) }, or a.name IS NOT NULL"));
         }
         let body = self.nested(Self::body)?;
+        // What a subquery would return does not matter: it exists if it has a row.
+        if self.eat_word("RETURN") {
+            self.expression()?;
+            while self.eat(",") {
+                self.expression()?;
+            }
+        }
         self.refuse_clause()?;
         self.expect("}", "to close EXISTS")?;
         self.term(ExprKind::Exists(Box::new(body)), start.to(self.last_span()))
@@ -373,7 +342,13 @@ impl Parser<'_> {
         let chain = self.nested(Self::chain);
         match chain {
             Ok(chain) if !chain.links.is_empty() => {
-                let body = Body { chains: vec![chain], condition: None };
+                if !self.chains {
+                    let span = start.to(self.last_span());
+                    let message = "a chain is a condition, not a value";
+                    let error = PatternError::at(self.text, span, message);
+                    return Err(error.fix("write EXISTS { … } around it, or [chain | value]"));
+                }
+                let body = Body { chains: vec![chain], condition: None, bare: true };
                 self.term(ExprKind::Exists(Box::new(body)), start.to(self.last_span()))
             }
             other => {
@@ -410,13 +385,15 @@ fn longer(
 }
 
 /// A number literal with the other sign, so that the least whole number can be written.
-fn negated(kind: &ExprKind) -> Option<Literal> {
+fn negated(kind: &ExprKind) -> Option<Result<Literal, &'static str>> {
     const LEAST: u64 = i64::MIN.unsigned_abs();
-    match kind {
-        ExprKind::Literal(Literal::Int(number)) => Some(Literal::Int(-number)),
-        ExprKind::Literal(Literal::UInt(LEAST)) => Some(Literal::Int(i64::MIN)),
-        ExprKind::Literal(Literal::UInt(number)) => Some(Literal::Float(-(*number as f64))),
-        ExprKind::Literal(Literal::Float(number)) => Some(Literal::Float(-number)),
-        _ => None,
-    }
+    Some(Ok(match kind {
+        ExprKind::Literal(Literal::Int(number)) => Literal::Int(-number),
+        ExprKind::Literal(Literal::UInt(LEAST)) => Literal::Int(i64::MIN),
+        ExprKind::Literal(Literal::UInt(_)) => {
+            return Some(Err("a whole number that is too far below zero"));
+        }
+        ExprKind::Literal(Literal::Float(number)) => Literal::Float(-number),
+        _ => return None,
+    }))
 }

@@ -30,7 +30,11 @@ impl<'a, W: World> Search<'a, W> {
     ) -> Result<(), Halt> {
         let step = &self.program.scopes[task.scope].edges[edge];
         if bound & bit(step.slot) != 0 {
-            return self.check_path(task, edge, bound, pending, sink);
+            let ends = bit(step.from) | bit(step.to);
+            return match bound & ends == ends {
+                true => self.check_path(task, edge, bound, pending, sink),
+                false => self.place_path(task, edge, bound, pending, sink),
+            };
         }
         let forward = bound & bit(step.from) != 0;
         let start = self.frame[if forward { step.from } else { step.to }];
@@ -136,7 +140,7 @@ impl<'a, W: World> Search<'a, W> {
     }
 
     /// Whether a path that is bound is one: its edges join, and lead from end to end.
-    fn check_path(
+    pub(super) fn check_path(
         &mut self,
         task: Task,
         edge: usize,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::graph::Graph;
 use crate::pattern::{Env, Pattern, Row, Steps};
+use crate::query::Query;
 
 const PAGE: &str = include_str!("../../../PATTERNS.md");
 
@@ -58,6 +59,40 @@ fn every_example_of_the_page_has_its_matches() {
         }
     }
     assert!(examples > 35, "the page has its examples: {examples}");
+}
+
+/// The lines of a table, or what the query is refused with.
+fn answered(text: &str, graph: &Graph, env: &Env<'_>) -> Vec<String> {
+    let query = match Query::parse(text) {
+        Ok(query) => query,
+        Err(error) => return vec![format!("! {}", error.message)],
+    };
+    let rows = match query.rows(graph, env, &Steps::up_to(10_000)) {
+        Ok(rows) => rows,
+        Err(error) => return vec![format!("! {error}")],
+    };
+    let line = |cells: Vec<String>| format!("= {}", cells.join(" | "));
+    let head = line(query.columns().iter().map(ToString::to_string).collect());
+    let rows = rows.iter().map(|row| line(row.iter().map(ToString::to_string).collect()));
+    [head].into_iter().chain(rows).collect()
+}
+
+#[test]
+fn every_query_of_the_page_has_its_table() {
+    let (graph, _) = world();
+    let mut examples = 0;
+    for block in blocks("query") {
+        let mut lines = block.lines().peekable();
+        while let Some(text) = lines.next() {
+            let mut expected = Vec::new();
+            while let Some(line) = lines.next_if(|line| line.starts_with(['=', '!'])) {
+                expected.push(line.to_owned());
+            }
+            assert_eq!(answered(text, &graph, &Env::EMPTY), expected, "{text}");
+            examples += 1;
+        }
+    }
+    assert!(examples > 20, "the page has its examples: {examples}");
 }
 
 #[test]
