@@ -16,6 +16,7 @@ mod explain;
 mod export;
 mod failure;
 mod fork;
+mod gateway;
 mod grant;
 mod graph;
 mod import;
@@ -89,6 +90,7 @@ commands! {
     Import = import
     Export = export
     Backup = backup
+    Gateway = gateway
 }
 
 /// An append-only log that projects into a graph, and behaviors that react to it.

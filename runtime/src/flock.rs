@@ -8,11 +8,14 @@ mod file;
 mod policy;
 mod sources;
 mod sync;
+mod trust;
+mod world;
 
 pub use file::{FlockError, Overrides};
 pub use sources::Source;
 pub(crate) use sync::library_of;
 pub use sync::{Synced, start, sync};
+pub use trust::{Consent, Question, TrustError};
 
 use std::path::{Path, PathBuf};
 
@@ -56,6 +59,8 @@ pub struct Flock {
     pub report: Vec<Report>,
     /// The behavior files, by path.
     pub sources: Vec<Source>,
+    /// Whether its programs are confined; only the person who runs it says that they are not.
+    pub sandbox: effect::Sandbox,
 }
 
 /// A table that a run prints at its end: a line for each match, a column for each property.
@@ -80,14 +85,6 @@ impl Flock {
         flock.sources = sources::read(folder)?;
         sources::refuse_twins(&flock.sources)?;
         Ok(flock)
-    }
-
-    /// Who does the effects of the flock.
-    ///
-    /// # Errors
-    /// A tool file cannot be used.
-    pub fn executors(&self) -> Result<Executors, FlockError> {
-        Ok(Executors::new())
     }
 
     /// Where its store is unless the caller says otherwise.

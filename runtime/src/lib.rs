@@ -21,6 +21,9 @@ pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
     Schedule, Start, Step, refire, start_branch,
 };
-pub use crate::flock::{Flock, FlockError, Overrides, Report, Source, Synced, start, sync};
+pub use crate::flock::{
+    Consent, Flock, FlockError, Overrides, Question, Report, Source, Synced, TrustError, start,
+    sync,
+};
 pub use crate::kinds::check_outside_kind;
 pub use crate::snapshot::Snapshots;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-pub use tokio_util::sync::CancellationToken as Cancel;
+
+use crate::Cancel;
 
 /// One attempt at an action. Its intent is durable before an executor sees it.
 #[derive(Clone, Debug)]

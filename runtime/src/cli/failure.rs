@@ -23,6 +23,8 @@ pub(super) enum Failure {
     Conflict(String),
     /// 1: what was compared differs, which has been told.
     Differs,
+    /// A code of its own, by which a tool says what it knows; the rest is told on standard output.
+    Told(u8),
     /// 130: the user stopped it.
     Interrupted,
     /// 0: whoever reads the output has seen enough.
@@ -39,6 +41,7 @@ impl Failure {
             Failure::Damaged(_) => 4,
             Failure::Diverged(_) => 5,
             Failure::Conflict(_) => 6,
+            Failure::Told(code) => *code,
             Failure::Interrupted => 130,
         }
     }
@@ -61,7 +64,9 @@ impl Failure {
             | Failure::Damaged(message)
             | Failure::Diverged(message)
             | Failure::Conflict(message) => Some(message),
-            Failure::Interrupted | Failure::ReaderLeft | Failure::Differs => None,
+            Failure::Interrupted | Failure::ReaderLeft | Failure::Differs | Failure::Told(_) => {
+                None
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod effects;
 mod stop;
+mod trust;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,12 @@ pub(super) struct Args {
     /// Ask the world, though the branch is a fork or answers are recorded
     #[arg(long)]
     live: bool,
+    /// Confirm the programs and grants of the flock, which are listed on its first run
+    #[arg(long)]
+    trust: bool,
+    /// Run the programs of the flock without a sandbox
+    #[arg(long)]
+    no_sandbox: bool,
     /// Show what behaviors print
     #[arg(long, short)]
     verbose: bool,
@@ -81,6 +88,10 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let overrides =
         Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
     let mut flock = Flock::read(&args.flock, &overrides)?;
+    if args.no_sandbox {
+        flock.without_sandbox();
+    }
+    trust::confirm(&flock, args.trust, shell)?;
     let path = shell.store_of(&args.flock);
     if args.fresh {
         set_aside(&path, shell)?;

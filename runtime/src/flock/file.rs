@@ -27,6 +27,10 @@ pub enum FlockError {
     File { path: PathBuf, what: String },
     #[error("two behaviors are called `{name}`: {first} and {second}; rename one of them")]
     Twins { name: String, first: String, second: String },
+    #[error(transparent)]
+    Tool(#[from] effect::tools::ToolError),
+    #[error("the tools of the flock cannot be confined: {0}")]
+    Sandbox(effect::EffectError),
     #[error("--set {text}: {what}")]
     Set { text: String, what: String },
 }
@@ -217,6 +221,7 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         events: events.collect::<Result<_, String>>()?,
         report: file.report.into_iter().map(report).collect::<Result<_, String>>()?,
         sources: Vec::new(),
+        sandbox: effect::Sandbox::Required,
     })
 }
 

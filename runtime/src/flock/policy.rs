@@ -18,6 +18,10 @@ pub(super) struct Grants {
     #[serde(default)]
     ask: Vec<String>,
     approval: Option<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    #[serde(default)]
+    local_hosts: Vec<String>,
 }
 
 /// `[answers]`: what the world said once, served instead of asking it.
@@ -72,6 +76,11 @@ impl Grants {
         map.insert("effects".to_owned(), json!(self.effects));
         if !self.ask.is_empty() {
             map.insert("ask".to_owned(), json!(self.ask));
+        }
+        for (field, list) in [("hosts", &self.hosts), ("local_hosts", &self.local_hosts)] {
+            if !list.is_empty() {
+                map.insert(field.to_owned(), json!(list));
+            }
         }
         if let Some(approval) = &self.approval {
             duration_ms(approval).ok_or_else(|| {
