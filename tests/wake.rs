@@ -404,9 +404,8 @@ fn a_pattern_that_costs_too_much_in_a_dense_clique_is_named_and_suspended() {
     let (watch, reaction) = see("watch", "(n:N {x: 1})");
     let costly = json!({"name": "costly", "match": "(a:K)-[:TO*1..4]->(b:K)"});
     let quiet: behaviors::Reaction = |_, _| Ok(());
-    let flock = Small::new("fifo", &json!({})).with(&watch, reaction);
-    let running = flock.clone().with(&costly, quiet).start();
-    let mut running = check_suspended(running, &clique());
+    let flock = Small::new("fifo", &json!({})).with(&watch, reaction).with(&costly, quiet);
+    let mut running = check_suspended(flock.start(), &clique());
 
     // Saved again it looks at what stands, and is suspended again instead of stalling.
     running.load(&json!({"name": "costly", "match": "(a:K)-[:TO*1..4]->(b)"}), quiet);

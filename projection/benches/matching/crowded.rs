@@ -17,7 +17,7 @@ pub(crate) fn run() {
             // Every fifth is on; a node is turned, and the next change turns it back.
             let turn = |n: u64| {
                 let node = (n / 2) * 7919 % nodes;
-                let on = (node % 5 == 0) == (n % 2 == 1);
+                let on = node.is_multiple_of(5) == (n % 2 == 1);
                 set(format!("n{node}"), json!({"on": on}))
             };
             let changes: Vec<Change> = (0..4_000).map(turn).collect();
@@ -31,7 +31,7 @@ pub(crate) fn run() {
 /// Nodes in a row, every fifth of which is on.
 fn row_of_nodes(nodes: u64) -> Graph {
     world_of((0..nodes).map(|n| {
-        let node = create(format!("n{n}"), "N", json!({"on": n % 5 == 0}));
+        let node = create(format!("n{n}"), "N", json!({"on": n.is_multiple_of(5)}));
         let edge = |before: u64| link("NEXT", format!("n{before}"), format!("n{n}"));
         [node].into_iter().chain(n.checked_sub(1).map(edge)).collect()
     }))

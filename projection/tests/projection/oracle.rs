@@ -127,7 +127,7 @@ fn is_concerned(pattern: &Pattern, graph: &Graph, delta: &Delta) -> bool {
     let watches = pattern.interest();
     delta.touched().any(|element| {
         let (before, after) = (delta.before(graph, element), graph.at(element));
-        let any = before.or(after).unwrap();
+        let any = before.or(after).expect("it was there before or after");
         let kind = if any.ends().is_none() { Kind::Node } else { Kind::Edge };
         let value = |view: Option<ElementView<'_>>, name: &str| {
             view.and_then(|view| view.property(name)).map(log::ValueRef::to_json)
@@ -188,7 +188,8 @@ fn check(case: &Case) -> Result<Option<One>, String> {
     let (risen, fallen) = (difference(&after, &before), difference(&before, &after));
     same("made true", &rows_of(&changed.risen), &risen)?;
     same("made false", &rows_of(&changed.fallen), &fallen)?;
-    if !(risen.is_empty() && fallen.is_empty()) && !is_concerned(&pattern, &graph, &delta) {
+    let changes = !(risen.is_empty() && fallen.is_empty());
+    if changes && !is_concerned(&pattern, &graph, &delta) {
         return Err("the event did nothing that the pattern watches".to_owned());
     }
     for (_, bound) in before.iter().chain(&after).take(6) {
@@ -238,7 +239,7 @@ fn check_seed(seed: u64, met: &mut Met) {
     let graph = graph_of(&world);
     for shape in make::shapes(&mut random) {
         let read = Pattern::parse(&shape.to_string());
-        assert!(read.is_ok(), "seed {seed}: {}", read.unwrap_err());
+        read.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         for _ in 0..2 {
             let payload = json!({"id": random.pick(&["n0", "n1", "n2"]), "x": random.below(3)});
             let payload = payload.as_object().cloned().unwrap_or_default();

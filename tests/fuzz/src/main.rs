@@ -32,7 +32,8 @@ fn main() {
         corpus.iter().map(|text| serde_json::to_string(text).expect("a text")).collect();
     lines.sort();
     lines.dedup();
-    std::fs::write("corpus/patterns.txt", lines.join("\n") + "\n").expect("the corpus can be written");
+    std::fs::write("corpus/patterns.txt", lines.join("\n") + "\n")
+        .expect("the corpus can be written");
     println!("corpus: {known} texts before, {} now", lines.len());
 }
 

@@ -6,10 +6,10 @@
 use projection::{Pattern, PatternError};
 
 /// The texts to begin with: a JSON string a line.
-pub const CORPUS: &str = include_str!("../corpus/patterns.txt");
+pub(crate) const CORPUS: &str = include_str!("../corpus/patterns.txt");
 
 /// The texts of a corpus.
-pub fn texts(corpus: &str) -> Vec<String> {
+pub(crate) fn texts(corpus: &str) -> Vec<String> {
     let lines = corpus.lines().filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_str(line).expect("a JSON string")).collect()
 }
@@ -18,7 +18,7 @@ pub fn texts(corpus: &str) -> Vec<String> {
 ///
 /// # Errors
 /// A promise is broken; the text says which.
-pub fn check(text: &str) -> Result<String, String> {
+pub(crate) fn check(text: &str) -> Result<String, String> {
     match Pattern::parse(text) {
         Ok(pattern) => check_pattern(&pattern),
         Err(error) => check_error(text, &error),
@@ -76,10 +76,10 @@ fn check_error(text: &str, error: &PatternError) -> Result<String, String> {
 }
 
 /// Numbers that only look random.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
         let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         ((mixed >> 32) % limit as u64) as usize
@@ -187,7 +187,7 @@ const PIECES: [&str; 96] = [
 ];
 
 /// A text made from those of a corpus, differently for each number.
-pub fn mutant(corpus: &[String], random: &mut Random) -> String {
+pub(crate) fn mutant(corpus: &[String], random: &mut Random) -> String {
     let mut text = corpus[random.below(corpus.len())].clone();
     for _ in 0..1 + random.below(5) {
         let at = place(&text, random);
@@ -231,7 +231,7 @@ fn place(text: &str, random: &mut Random) -> usize {
 }
 
 /// Texts that nest deeper than any stack is.
-pub fn deep() -> Vec<String> {
+pub(crate) fn deep() -> Vec<String> {
     let mut texts = Vec::new();
     for count in [100, 10_000, 100_000] {
         for (open, close) in [

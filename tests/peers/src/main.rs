@@ -77,7 +77,8 @@ fn main() {
             "{:>9} | {:>8} µs | {:>8} µs | {:>8} µs | {:>11} | {:>14}",
             "elements", "starling", "matching", "drasi", "ratio", "matching ratio"
         );
-        for size in [1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|size| *size <= largest) {
+        for size in [1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|size| *size <= largest)
+        {
             let before = size / ELEMENTS;
             let starling = starling::run(ours, before);
             let drasi = drasi::run(theirs, before);

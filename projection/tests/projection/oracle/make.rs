@@ -138,7 +138,8 @@ fn change(random: &mut Random, out: &mut Vec<Change>) {
             out.push(again);
         }
         7 => {
-            out.push(Change::Unset { id: id.into(), names: vec![random.pick(&PROPERTIES).into()] })
+            let names = vec![random.pick(&PROPERTIES).into()];
+            out.push(Change::Unset { id: id.into(), names });
         }
         n => {
             let op = if n == 8 { WriteOp::Add } else { WriteOp::Set };

@@ -57,11 +57,11 @@ enum Todo<'s> {
 impl PlainWorld {
     pub(crate) fn of(graph: &Graph) -> PlainWorld {
         let nodes: Vec<_> = graph.nodes().collect();
-        let place = |node| nodes.iter().position(|other| *other == node).unwrap();
+        let place = |node| nodes.iter().position(|other| *other == node).expect("an end is there");
         let all = nodes.iter().map(|node| ElementRef::Node(*node));
         let all = all.chain(graph.edges().map(ElementRef::Edge));
         let plain = all.map(|element| {
-            let view = graph.at(element).unwrap();
+            let view = graph.at(element).expect("it is listed");
             Plain {
                 id: view.id().to_owned(),
                 type_name: view.type_name().to_owned(),
@@ -278,11 +278,12 @@ impl PlainWorld {
                     .collect();
                 let pairs = terms.windows(2).zip(rest);
                 let all = pairs.map(|(pair, (operator, _))| compares(operator, &pair[0], &pair[1]));
-                ranked(all.map(rank).min().unwrap())
+                ranked(all.map(rank).min().expect("two are compared"))
             }
             Test::In(term, items) => {
                 let item = value(term);
-                ranked(items.iter().map(|other| rank(equal(&item, &value(other)))).max().unwrap())
+                let same = items.iter().map(|other| rank(equal(&item, &value(other))));
+                ranked(same.max().expect("a list that is written has items"))
             }
             Test::Text(a, operator, b) => {
                 let (Value::String(a), Value::String(b)) = (value(a), value(b)) else {
@@ -383,7 +384,7 @@ fn sum(a: &Value, b: &Value) -> Value {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => match (x.as_i64(), y.as_i64()) {
             (Some(x), Some(y)) => (x + y).into(),
-            _ => (x.as_f64().unwrap() + y.as_f64().unwrap()).into(),
+            _ => x.as_f64().zip(y.as_f64()).map_or(Value::Null, |(x, y)| (x + y).into()),
         },
         (Value::String(a), Value::String(b)) => format!("{a}{b}").into(),
         (Value::String(a), Value::Number(b)) => format!("{a}{b}").into(),
