@@ -1,9 +1,9 @@
 //! The openCypher TCK: its scenarios are run as they are, where its folder is at hand.
 //!
-//! The folder is named by `STARLING_TCK`, or is `shared/tck` beside the repository. Nothing of it is
-//! copied. `tck.txt` lists each case that is left out or fails, under the reason: a case that is not
-//! listed must pass, and one that is must not, so the list only shrinks. Without the folder there
-//! are the cases of this file.
+//! The folder is named by `STARLING_TCK`, or is `shared/tck` beside the repository. Nothing of it
+//! is copied. `tck.txt` lists each case that is left out or fails, under the reason: a case that is
+//! not listed must pass, and one that is must not, so the list only shrinks. Without the folder
+//! there are the cases of this file.
 
 mod cases;
 mod gherkin;
@@ -60,21 +60,21 @@ fn check(case: &Case) -> Result<(), String> {
             let compiles = phase == "compile time" || phase == "any time";
             let (at, found) = match &query {
                 Err(error) => ("compile time", named(error)),
-                Ok(query) => {
-                    match query.rows(&world.graph, &env, &Steps::up_to(1_000_000)) {
-                        Ok(_) => return Err(format!("no {class}: {detail}")),
-                        Err(QueryError::Fault(fault)) => {
-                            ("runtime", (fault.class.to_string(), fault.problem.to_string()))
-                        }
-                        Err(other) => return Err(other.to_string()),
+                Ok(query) => match query.rows(&world.graph, &env, &Steps::up_to(1_000_000)) {
+                    Ok(_) => return Err(format!("no {class}: {detail}")),
+                    Err(QueryError::Fault(fault)) => {
+                        ("runtime", (fault.class.to_string(), fault.problem.to_string()))
                     }
-                }
+                    Err(other) => return Err(other.to_string()),
+                },
             };
             let in_time = phase == "any time" || compiles == (at == "compile time");
             let right = in_time && found.0 == *class && (detail == "*" || found.1 == *detail);
             let (class_found, detail_found) = &found;
             let wanted = format!("{class} at {phase}: {detail}");
-            right.then_some(()).ok_or(format!("{class_found} at {at}: {detail_found}, not {wanted}"))
+            right
+                .then_some(())
+                .ok_or(format!("{class_found} at {at}: {detail_found}, not {wanted}"))
         }
         Expected::Table { rows, ordered, lists_ordered } => {
             let query = query.map_err(|error| error.to_string())?;

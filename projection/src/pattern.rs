@@ -41,7 +41,7 @@ pub(crate) use compile::Compiler;
 pub(crate) use lexer::Token;
 pub(crate) use parse::{Parser, Reading};
 pub(crate) use print::{Variable as WrittenName, write_text};
-pub(crate) use program::{Code, Program};
+pub(crate) use program::{AnchorKey, Code, Program};
 pub(crate) use search::{Aim, Halt, Search, Task};
 pub(crate) use shape::{Column, Shape};
 pub(crate) use syntax::{

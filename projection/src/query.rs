@@ -25,7 +25,9 @@ use std::str::FromStr;
 use smol_str::SmolStr;
 
 use crate::graph::Graph;
-use crate::pattern::{Env, Exhausted, Fault, PatternError, Reading, Steps};
+use crate::pattern::{
+    AnchorKey, Code, Env, Exhausted, Fault, PatternError, Program, Reading, Steps,
+};
 use plan::Plan;
 
 /// A query, ready to be run.
@@ -76,6 +78,15 @@ impl Query {
         &self.plan.parameters
     }
 
+    /// The (type, property) pairs by which one part of it is found for each of another: with an
+    /// index of these a join does not look through a whole type again and again. See
+    /// `Graph::declare_index`; the answer is the same without.
+    #[must_use]
+    pub fn indexes(&self) -> BTreeSet<(SmolStr, SmolStr)> {
+        let programs = self.plan.stages.iter().map(|stage| &stage.program);
+        programs.flat_map(joined_by).collect()
+    }
+
     /// Gives each row to `sink`, as soon as it is found, until `sink` has enough.
     ///
     /// # Errors
@@ -110,6 +121,21 @@ impl Query {
         })?;
         Ok(rows)
     }
+}
+
+/// The properties by which a program finds elements once for each of something else.
+fn joined_by(program: &Program) -> impl Iterator<Item = (SmolStr, SmolStr)> {
+    let anchors = program.scopes.iter().flat_map(|scope| &scope.anchors);
+    anchors.flat_map(|anchor| {
+        let mut varies = anchor.needs != 0;
+        anchor.value.visit(&mut |part| varies |= matches!(part, Code::Column(_) | Code::Item(_)));
+        let types = program.type_names(anchor.slot).filter(|_| varies).unwrap_or_default();
+        let property = match &anchor.key {
+            AnchorKey::Property(name) => Some(name),
+            AnchorKey::Id => None,
+        };
+        types.into_iter().filter_map(move |name| Some((name, property?.clone())))
+    })
 }
 
 impl FromStr for Query {

@@ -99,7 +99,8 @@ fn case(
         } else if what == "executing query:" {
             case.query = text;
             asked = true;
-        } else if asked && (what.starts_with("the result should be") || what.contains("Error should"))
+        } else if asked
+            && (what.starts_with("the result should be") || what.contains("Error should"))
         {
             case.expected = expected(&what, table(step, &fill));
             // What follows asks for side effects, or another query; the cases with either write.

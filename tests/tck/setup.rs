@@ -188,7 +188,8 @@ impl Setup {
                 _ => {
                     let id = format!("n{}", self.elements);
                     let type_name = part.label.as_deref().unwrap_or(NO_TYPE);
-                    changes.push(json!({"create": id, "type": type_name, "properties": properties}));
+                    changes
+                        .push(json!({"create": id, "type": type_name, "properties": properties}));
                     if let Some(name) = &part.name {
                         row.insert(name.clone(), Named::Node(id.clone()));
                     }
@@ -214,7 +215,7 @@ impl Setup {
 
 /// A line without what stands behind `//` outside of a text.
 fn without_comment(line: &str) -> &str {
-    let outside = |at: &usize| line[..*at].matches('\'').count() % 2 == 0;
+    let outside = |at: &usize| line[..*at].matches('\'').count().is_multiple_of(2);
     let comment = line.match_indices("//").map(|(at, _)| at).find(outside);
     &line[..comment.unwrap_or(line.len())]
 }

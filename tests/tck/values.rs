@@ -50,7 +50,8 @@ fn list(mut items: Vec<String>, ordered: bool) -> String {
 }
 
 fn map(entries: &[(String, QueryValue)], lists_ordered: bool) -> String {
-    let spelled = |(key, value): &(String, QueryValue)| (key.clone(), spelled(value, lists_ordered));
+    let spelled =
+        |(key, value): &(String, QueryValue)| (key.clone(), spelled(value, lists_ordered));
     map_of(entries.iter().map(spelled).collect())
 }
 

@@ -27,7 +27,7 @@ pub struct PatternError {
     /// What it is about, by the names of openCypher.
     pub problem: Problem,
     /// What was read: a pattern or a query.
-    pub(crate) reading: &'static str,
+    pub(crate) reading: Reading,
 }
 
 impl PatternError {
@@ -45,7 +45,7 @@ impl PatternError {
             fix: None,
             class: ErrorClass::Syntax,
             problem: Problem::UnexpectedSyntax,
-            reading: Reading::Pattern.word(),
+            reading: Reading::Pattern,
         }
     }
 
@@ -57,7 +57,7 @@ impl PatternError {
 
     /// The same, in a text that is read as this.
     pub(crate) fn reading(mut self, reading: Reading) -> Self {
-        self.reading = reading.word();
+        self.reading = reading;
         self
     }
 
@@ -84,7 +84,8 @@ impl PatternError {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PatternError { reading, line, column, message, .. } = self;
+        let PatternError { line, column, message, .. } = self;
+        let reading = self.reading.word();
         writeln!(f, "{reading}, line {line}, column {column}: {message}")?;
         writeln!(f, "  {}", self.source_line)?;
         // Tabs are kept, so that the caret stands under the token whatever their width is.

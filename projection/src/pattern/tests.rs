@@ -6,3 +6,4 @@ mod logic;
 mod naive;
 mod random;
 mod reading;
+mod wider;

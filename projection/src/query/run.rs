@@ -168,20 +168,7 @@ fn push<'a>(stages: &mut [Running<'a>], row: Row<'a>, sink: Sink<'_, 'a>) -> Flo
             if new { push(rest, row, sink) } else { MORE }
         }
         Work::Sort(keys) => {
-            stage.search.row = row;
-            let mut by = Vec::with_capacity(keys.len());
-            for (code, _) in keys {
-                by.push(value(&mut stage.search, code)?);
-            }
-            let row = std::mem::take(&mut stage.search.row);
-            let Kept::Rows { rows, most } = &mut stage.kept else { unreachable!("sorts keep") };
-            rows.push((by, row));
-            if let Some(most) = *most
-                && rows.len() / 2 > most.max(64)
-            {
-                sort(rows, keys);
-                rows.truncate(most);
-            }
+            keep_sorted(stage, keys, row)?;
             MORE
         }
         Work::Skip(_) => {
@@ -214,6 +201,29 @@ fn push<'a>(stages: &mut [Running<'a>], row: Row<'a>, sink: Sink<'_, 'a>) -> Flo
             push(rest, row, sink)
         }
     }
+}
+
+/// Keeps a row to be sorted, and lets go of those that a LIMIT will not reach.
+fn keep_sorted<'a>(
+    stage: &mut Running<'a>,
+    keys: &'a [(Code, bool)],
+    row: Row<'a>,
+) -> Result<(), QueryError> {
+    stage.search.row = row;
+    let mut by = Vec::with_capacity(keys.len());
+    for (code, _) in keys {
+        by.push(value(&mut stage.search, code)?);
+    }
+    let row = std::mem::take(&mut stage.search.row);
+    let Kept::Rows { rows, most } = &mut stage.kept else { unreachable!("a sort keeps rows") };
+    rows.push((by, row));
+    if let Some(most) = *most
+        && rows.len() / 2 > most.max(64)
+    {
+        sort(rows, keys);
+        rows.truncate(most);
+    }
+    Ok(())
 }
 
 fn matching<'a>(

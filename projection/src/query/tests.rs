@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
+use log::{Change, Draft, Event, EventId, Offset};
 use proptest::prelude::{Just, Strategy, any, prop};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use serde_json::json;
 
 use super::order::order;
 use super::{Query, QueryError, QueryValue};
@@ -121,6 +124,42 @@ fn errors_point_at_the_token_and_say_what_to_write() {
             Err(error) => assert!(error.to_string().contains(fix) && !fix.is_empty(), "{error}"),
         }
     }
+}
+
+/// With an index a join costs what it finds; without, what it might.
+#[test]
+fn a_join_by_a_property_is_found_through_an_index() {
+    let mut draft = Draft::new(EventId::ZERO, "graph.made", "user:ann");
+    for number in 0..300 {
+        for type_name in ["A", "B"] {
+            let (id, key) = (format!("{type_name}{number}"), json!({"k": number}));
+            let change = json!({"create": id, "type": type_name, "properties": key});
+            draft.changes.push(Change::from_json(&change, "a change").unwrap());
+        }
+    }
+    let mut graph = Graph::new();
+    graph.apply(&Event::encode(&draft, Offset::ZERO).unwrap().0).unwrap();
+    for text in [
+        "MATCH (a:A), (b:B) WHERE a.k = b.k RETURN count(*)",
+        "MATCH (a:A) WITH a.k AS k MATCH (b:B {k: k}) RETURN count(*)",
+        "UNWIND range(0, 299) AS x MATCH (b:B) WHERE b.k = x RETURN count(*)",
+        "MATCH (a:A) WHERE EXISTS { (b:B) WHERE b.k = a.k } RETURN count(*)",
+    ] {
+        let query = Query::parse(text).unwrap();
+        let mut indexed = graph.clone();
+        for (type_name, property) in query.indexes() {
+            indexed.declare_index(&type_name, &property);
+        }
+        let [few, many] = [&indexed, &graph].map(|graph| {
+            let steps = Steps::up_to(1_000_000);
+            let rows = query.rows(graph, &Env::EMPTY, &steps).unwrap();
+            assert_eq!(rows, [[QueryValue::Int(300)]], "{text}");
+            steps.taken()
+        });
+        assert!(few <= 1_000 && many > 40_000, "{text}: {few} and {many} steps");
+    }
+    let lonely = Query::parse("MATCH (a:A {k: 1}) WHERE a.k = $k RETURN a").unwrap();
+    assert!(lonely.indexes().is_empty(), "looking once is no more work than indexing");
 }
 
 /// The words of queries are no reserved names: a pattern may use them all.

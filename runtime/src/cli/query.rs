@@ -62,7 +62,10 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let store = shell.open(Missing::Refuse)?;
     let address = shell.address(args.at);
     let opening = Stopwatch::start();
-    let (graph, _, _) = world::at(&store, &address, shell)?;
+    let (mut graph, _, _) = world::at(&store, &address, shell)?;
+    for (type_name, property) in query.indexes() {
+        graph.declare_index(&type_name, &property);
+    }
     let opened_ms = opening.elapsed().as_secs_f64() * 1e3;
     let form = match (shell.json(), args.csv) {
         (true, _) => Form::Lines,
