@@ -8,6 +8,7 @@ mod file;
 mod policy;
 mod sources;
 mod sync;
+pub(crate) mod workspace;
 
 pub use file::{FlockError, Overrides};
 pub use sources::Source;
