@@ -1,6 +1,10 @@
 //! Effects: what behaviors ask of the world, who may stop it, and what becomes of it.
 
+mod bounds;
+mod commands;
+mod forks;
 mod guards;
+mod kills;
 mod life;
 mod recovery;
 

@@ -28,7 +28,6 @@ mod retry;
 mod state;
 mod timer;
 
-pub use self::attempt::{Flight, Signal, Verdict};
 pub use self::cancel::Scope;
 pub use self::describe::{OpenEffect, Standing};
 pub use self::driver::{Driver, Turn};

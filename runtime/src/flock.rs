@@ -9,6 +9,7 @@ mod policy;
 mod sources;
 mod sync;
 mod trust;
+pub(crate) mod workspace;
 mod world;
 
 pub use file::{FlockError, Overrides};

@@ -13,10 +13,7 @@ mod flock;
 mod kinds;
 mod snapshot;
 
-pub use crate::effect::{
-    Driver, Executors, Flight, OpenEffect, Recorded, Scope, Serving, Signal, Standing, Turn,
-    Verdict,
-};
+pub use crate::effect::{Driver, Executors, OpenEffect, Recorded, Scope, Serving, Standing, Turn};
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
     Schedule, Start, Step, refire, start_branch,

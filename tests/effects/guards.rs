@@ -271,3 +271,44 @@ fn what_a_person_has_to_approve_waits_for_it_across_restarts() {
     assert_eq!(world.payloads("effect.ended")[0]["error"]["kind"], "policy.approval");
     assert!(tool.calls().is_empty());
 }
+
+/// A guard that cannot know by itself asks an executable: dispatch waits for the answer up to its
+/// timeout, and anything but a clear yes denies.
+#[test]
+fn a_guard_may_ask_an_effect_and_only_a_clear_yes_lets_pass() {
+    use crate::support::effects::Does;
+    let asks: behaviors::Reaction = |firing, out| {
+        let args = firing.event.payload.get("args").map(|args| args.to_json());
+        out.request("tool:judge", json!({"of": args}), None);
+        Ok(())
+    };
+    let mut metadata = guard("ask_judge");
+    metadata["effects"] = json!(["tool:judge"]);
+    // It would hear its own question as well, if guards judged what guards ask.
+    metadata["where"] = json!({});
+    let allow = || Does::Succeeds(json!({"verdict": "allow"}));
+    let deny = Does::Succeeds(json!({"verdict": "deny", "reason": "too dear"}));
+    for (does, status, says) in [
+        (allow(), "succeeded", None),
+        (deny, "rejected", Some("ask_judge denies: too dear")),
+        (Does::Succeeds(json!("yes")), "rejected", Some("ask_judge denies: it gave no verdict")),
+        (Does::Fails("process.exit"), "rejected", Some("ask_judge denies: it was process.exit")),
+        (Does::Vanishes, "rejected", Some("ask_judge denies: it was network.lost")),
+        (Does::Hangs, "rejected", None),
+    ] {
+        let mut judge = Scripted::new(Class::Opaque, [does]);
+        judge.limits.timeout = std::time::Duration::from_millis(20);
+        let (tool, judge) = (tool(), Arc::new(judge));
+        let flock = wish(json!(1)).with(&metadata, asks);
+        let mut world = World::new(&flock, &[("tool:x", &tool), ("tool:judge", &judge)]);
+        world.settle();
+        let ended = world.payloads("effect.ended");
+        let of = ended.iter().find(|ended| ended["effect"] == "tool:x").expect("it ended");
+        assert_eq!(of["status"], status);
+        assert_eq!(tool.calls().len(), usize::from(status == "succeeded"));
+        assert_eq!(judge.calls().len(), 1);
+        if let Some(says) = says {
+            assert_eq!(of["error"]["message"], says);
+        }
+    }
+}

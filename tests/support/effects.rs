@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use effect::{Answer, Blame, Call, Class, EffectError, Executor, Limits, Pending, Seen, Usage};
 use log::Time;
-use runtime::{Driver, Executors, OpenEffect};
+use runtime::{Driver, Executors, OpenEffect, Recorded, Serving};
 use serde_json::{Value, json};
 
 use crate::support::flock::{Running, Small};
@@ -164,12 +164,21 @@ impl World {
             let executor: Arc<dyn Executor> = Arc::clone(executor) as _;
             all.insert(*name, executor);
         }
-        let driver = Driver::new("main", all.clone()).expect("threads");
-        World { running, driver, executors: all, now: 1_000_000 }
+        let branch = running.log.branch(running.branch).expect("it is there").name;
+        let driver = Driver::new(branch.as_str(), all.clone()).expect("threads");
+        World { running, driver, executors: all, now: 1 }
     }
 
     pub(crate) fn driver_out(&self) -> usize {
         self.driver.out()
+    }
+
+    pub(crate) fn serve(&mut self, serving: Serving, recorded: Recorded) {
+        self.driver.serve(serving, recorded);
+    }
+
+    pub(crate) fn waits(&self, action: &log::EventId) -> Option<&'static str> {
+        self.driver.waits(action)
     }
 
     fn time(&self) -> Time {

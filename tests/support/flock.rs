@@ -120,6 +120,10 @@ impl Running {
         Running::open(log, branch, library)
     }
 
+    pub(crate) fn library(&self) -> Library {
+        self.library.clone()
+    }
+
     /// Runs until nothing is due or a bound is reached.
     pub(crate) fn rest(&mut self) -> Step {
         self.engine.run(|_| true).expect("a log in memory does not fail")

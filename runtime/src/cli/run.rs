@@ -111,7 +111,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let branch = store.branch(engine.branch())?;
     let live = args.live.then_some(crate::effect::Serving::RecordedThenLive);
     let mut effects = Effects::new(&flock, &store, &branch, live)?;
-    let people = args.wait || std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let people = args.wait || shell.shows_progress() && std::io::stdin().is_terminal();
     let clock = Clock { watch, people };
     let end = go(&mut engine, &flock, until.as_ref(), &clock, &mut effects, shell)?;
     let branch = store.branch(engine.branch())?;

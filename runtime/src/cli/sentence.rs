@@ -3,6 +3,8 @@
 //! A kind that deserves words of its own gets an arm in `what`; any other is told by its payload
 //! and its changes, so that no event is without a sentence.
 
+mod effects;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
@@ -98,7 +100,7 @@ fn runtime_words(event: &Event) -> Option<String> {
             format!("fails at {place}{}", text("error")?)
         }
         "behavior.conflicted" => format!("gives way in its round: {}", text("why")?),
-        _ => return None,
+        _ => return effects::words(event),
     })
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Facts {
     pub(crate) intent: Option<Hash>,
     /// What is set aside for it in its budgets.
     pub(crate) reserved: Charge,
+    /// The request that a guard asks this to judge: action, revision, and the guard's actor.
+    pub(crate) judges: Option<(EventId, u32, SmolStr)>,
     /// When its first attempt was dispatched: a provider's window is counted from here.
     pub(crate) first: i64,
 }

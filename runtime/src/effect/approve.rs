@@ -137,6 +137,7 @@ pub(crate) fn answered(
 /// The end of an action, and of those that end as it does.
 pub(crate) fn ended(effects: &Effects, action: &Action, ending: &Ending, now: Time) -> Vec<Draft> {
     let mut drafts = vec![at(events::outcome(&action.facts, "effect.ended", ending, []), now)];
+    drafts.extend(judged(effects, action, ending, now));
     let as_who = json!(action.facts.id.to_string());
     for id in effects.linked_to(&action.facts.id) {
         if let Some(linked) = effects.get(&id) {
@@ -145,6 +146,36 @@ pub(crate) fn ended(effects: &Effects, action: &Action, ending: &Ending, now: Ti
         }
     }
     drafts
+}
+
+/// The verdict of a guard that asked an effect for it: what its result says, and no in doubt.
+fn judged(effects: &Effects, action: &Action, ending: &Ending, now: Time) -> Option<Draft> {
+    let (target, revision, actor) = action.facts.judges.as_ref()?;
+    let target = effects
+        .get(target)
+        .filter(|target| target.is_waiting_to_leave() && target.facts.revision == *revision)?;
+    let result = ending.result.as_ref().filter(|_| ending.status == "succeeded");
+    let said = |name: &str| result.and_then(|result| result.get(name)?.as_str());
+    let allows = said("verdict") == Some("allow");
+    let guard = action.facts.behavior.as_str();
+    let error = ending.error.as_ref().map(|error| error.message.as_str());
+    let reason = said("reason").or(error).unwrap_or("it gave no verdict");
+    let payload = super::action::object([
+        ("revision", Some(json!(revision))),
+        ("verdict", Some(json!(if allows { "allow" } else { "deny" }))),
+        ("reason", (!allows).then(|| json!(reason))),
+        ("guard", Some(json!(guard))),
+        ("guard_actor", Some(json!(actor.as_str()))),
+        ("asked", Some(json!(action.facts.id.to_string()))),
+    ]);
+    let mut draft = events::about(&target.facts, "effect.judged", action.facts.offset, payload);
+    let (name, value) = if allows {
+        ("allowed", json!(guard))
+    } else {
+        ("denied", json!(format!("{guard}: {reason}")))
+    };
+    draft.changes.push(events::append(&target.facts.node, json!({name: value})));
+    Some(at(draft, now))
 }
 
 /// What settles an unknown action, and those that end as it does.

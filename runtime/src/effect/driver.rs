@@ -5,6 +5,7 @@
 //! thread owns the engine; attempts run as tasks and report through one channel.
 
 mod flight;
+mod fork;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -55,6 +56,7 @@ pub struct Driver {
     /// The actions that are being looked at.
     looking: HashSet<EventId>,
     busy: BTreeMap<SmolStr, usize>,
+    out_max: usize,
     checked: Checked,
     /// Why what waits to leave does not.
     waits: HashMap<EventId, &'static str>,
@@ -87,6 +89,7 @@ impl Driver {
             flights: HashMap::new(),
             looking: HashSet::new(),
             busy: BTreeMap::new(),
+            out_max: OUT_MAX,
             checked: Checked::default(),
             waits: HashMap::new(),
             begun: false,
@@ -102,6 +105,11 @@ impl Driver {
     /// The folder that the flock works in.
     pub fn set_workspace(&mut self, folder: Option<PathBuf>) {
         self.workspace = folder;
+    }
+
+    /// Lets so many attempts be out at once, of all effects together.
+    pub fn allow_out(&mut self, attempts: usize) {
+        self.out_max = attempts.max(1);
     }
 
     /// Whether something came that a turn would land.
@@ -134,6 +142,7 @@ impl Driver {
         }
         if !self.begun {
             self.begun = true;
+            turn.landed += self.begin_fork(engine, now)?;
             let doubts = self.doubts(engine, now);
             turn.landed += land(engine, doubts)?;
         }
@@ -205,7 +214,8 @@ impl Driver {
     fn has_room(&self, effect: &str) -> bool {
         let Some(executor) = self.executors.get(effect) else { return true };
         let busy = self.busy.get(effect).copied().unwrap_or(0);
-        busy < executor.limits().concurrent.max(1) && self.flights.len() < OUT_MAX
+        let out: usize = self.busy.values().sum();
+        busy < executor.limits().concurrent.max(1) && out < self.out_max
     }
 
     /// Takes the next step of an action that waits to leave.
@@ -221,7 +231,7 @@ impl Driver {
             effects: engine.effects(),
             policy: engine.policy(),
             guards: engine.guards(),
-            limits: engine.request_limits(),
+            limit: engine.request_limit(&action.facts.behavior),
             executors: &self.executors,
             serving: self.serving,
             recorded: &self.recorded,

@@ -64,6 +64,11 @@ pub(crate) fn set(id: &str, properties: Value) -> Change {
     Change::Write { op: WriteOp::Set, id: id.into(), properties, if_version: None }
 }
 
+pub(crate) fn append(id: &str, properties: Value) -> Change {
+    let Value::Object(properties) = properties else { panic!("properties are an object") };
+    Change::Write { op: WriteOp::Append, id: id.into(), properties, if_version: None }
+}
+
 fn create(type_name: &str, properties: Map<String, Value>) -> Change {
     Change::Create { id: None, type_name: type_name.into(), properties }
 }

@@ -43,7 +43,7 @@ impl Verdicts<'_> {
 
 impl Guard<'_> {
     pub(crate) fn concerns(&self, action: &Action) -> bool {
-        self.trigger.guards(action.asked.payload())
+        action.facts.judges.is_none() && self.trigger.guards(action.asked.payload())
     }
 
     pub(crate) fn has_allowed(&self, action: &Action) -> bool {

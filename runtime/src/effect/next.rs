@@ -4,8 +4,6 @@
 //! executor's check, guards that have not spoken, bans, approval, the same intent under way, recorded
 //! answers, budgets, and then it leaves.
 
-use std::collections::BTreeMap;
-
 use effect::{Blame, Class, EffectError};
 use log::{EventId, Hash};
 use serde_json::{Value, json};
@@ -27,7 +25,8 @@ pub(crate) struct View<'v> {
     pub(crate) effects: &'v Effects,
     pub(crate) policy: &'v Policy,
     pub(crate) guards: Verdicts<'v>,
-    pub(crate) limits: BTreeMap<&'v SmolStr, u64>,
+    /// How many effects the action's behavior may request.
+    pub(crate) limit: Option<u64>,
     pub(crate) executors: &'v Executors,
     pub(crate) serving: Serving,
     pub(crate) recorded: &'v Recorded,
@@ -126,7 +125,7 @@ fn refused(action: &Action, view: &View<'_>) -> Option<Move> {
         let message = format!("the guard `{name}` that flock.toml names is not loaded");
         return Some(rejected("policy.guard", message, "put it back, or change `guards`"));
     }
-    if let Some(limit) = view.limits.get(&facts.behavior).filter(|limit| facts.nth > **limit) {
+    if let Some(limit) = view.limit.filter(|limit| facts.nth > *limit) {
         let message = format!("{} may request {limit} effects", facts.behavior);
         return Some(rejected("budget.effects", message, "raise its budget, or stop asking"));
     }
@@ -230,7 +229,8 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
 fn over(action: &Action, view: &View<'_>, charge: Charge) -> Option<Move> {
     let ledger = &view.effects.ledger;
     if let Some((budget, limit)) = ledger.account.over(&view.policy.ceiling, charge) {
-        return Some(Move::Exhausted(budget.to_owned(), limit));
+        let name = if budget == "cost" { "cost_millionths" } else { budget };
+        return Some(Move::Exhausted(name.to_owned(), limit));
     }
     let (budget, limit) = view.effects.over(&view.policy.ceiling, &action.facts, charge)?;
     // A child's share does not grow, so waiting would be for ever.

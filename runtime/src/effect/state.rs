@@ -213,6 +213,7 @@ impl Effects {
             attempts: 0,
             intent: None,
             reserved: Charge::default(),
+            judges: judged_by(event),
             first: 0,
         };
         self.insert(Action { asked: event.clone(), facts });
@@ -284,7 +285,9 @@ impl Effects {
     }
 
     fn note_verdict(&mut self, id: &EventId, event: &Event) {
-        let guard = event.author().unwrap_or_default();
+        let said = text(event, "guard");
+        let guard = event.author().map(str::to_owned).or(said).unwrap_or_default();
+        let actor = text(event, "guard_actor").unwrap_or_else(|| event.actor().to_owned());
         let current = self.open.get(id).is_some_and(|action| {
             number(event, "revision") == Some(i64::from(action.facts.revision))
                 && action.is_waiting_to_leave()
@@ -296,7 +299,7 @@ impl Effects {
         let allows = text(event, "verdict").as_deref() == Some("allow");
         self.change(id, |action| {
             if allows {
-                action.facts.allowed.insert(guard.into(), event.actor().into());
+                action.facts.allowed.insert(guard.into(), actor.into());
             } else {
                 action.facts.denied.get_or_insert((guard.into(), reason));
             }
@@ -338,7 +341,7 @@ impl Effects {
         facts.attempts = payload["attempt"].as_u64().unwrap_or(1) as u32;
         facts.intent = intent;
         facts.reserved = reserved;
-        if facts.first == 0 {
+        if facts.attempts == 1 {
             facts.first = event.time().ms();
         }
         facts.stage = Stage::Running(Running {
@@ -435,6 +438,14 @@ fn update_doubt(doubt: &mut Doubt, event: &Event) {
     }
 }
 
+/// What a guard asks an effect to judge.
+fn judged_by(event: &Event) -> Option<(EventId, u32, SmolStr)> {
+    let judges = event.payload().get("judges")?.to_json();
+    let action = judges["action"].as_str()?.parse().ok()?;
+    let revision = u32::try_from(judges["revision"].as_u64()?).ok()?;
+    Some((action, revision, event.actor().into()))
+}
+
 /// The action that an event is about.
 pub(crate) fn action_of(event: &Event) -> Option<EventId> {
     text(event, "action")?.parse().ok()
@@ -474,6 +485,7 @@ pub(crate) mod tests {
             attempts: 1,
             intent: None,
             reserved: Charge::default(),
+            judges: None,
             first: 0,
         }
     }

@@ -3,8 +3,6 @@
 //! All of it are events from outside: they are checked against what is known of their action and
 //! stamped here, between firings and between rounds.
 
-use std::collections::BTreeMap;
-
 use behaviors::is_runtime_kind;
 use log::{Change, Derivation, Draft, EventId, Time};
 use serde_json::{Map, Value, json};
@@ -53,10 +51,9 @@ impl Engine {
         Verdicts { guards: guards.collect() }
     }
 
-    /// How many effects each behavior may request, where it says so.
-    pub(crate) fn request_limits(&self) -> BTreeMap<&SmolStr, u64> {
-        let all = self.state.subscriptions.iter();
-        all.filter_map(|s| Some((&s.name, s.metadata.budget.effects?))).collect()
+    /// How many effects a behavior may request, if it says so.
+    pub(crate) fn request_limit(&self, behavior: &str) -> Option<u64> {
+        self.state.subscriptions.get(behavior)?.metadata.budget.effects
     }
 
     /// Lands events of the runtime about effects.
@@ -216,6 +213,16 @@ impl Engine {
 }
 
 impl State {
+    /// Whether nothing is under way that could still change the workspace.
+    pub(crate) fn is_still(&self) -> bool {
+        let moves = |action: &Action| match &action.facts.stage {
+            Stage::Running(running) => !is_inner(&running.executor),
+            Stage::Unknown(_) => true,
+            _ => false,
+        };
+        !self.effects.iter().any(moves)
+    }
+
     /// The effects that are open, in the order in which they were requested.
     pub(crate) fn open_effects(&self) -> Vec<OpenEffect> {
         let mut open: Vec<&Action> = self.effects.iter().collect();
@@ -238,4 +245,76 @@ pub(crate) fn cancelling_draft(
     draft.payload.insert("reason".to_owned(), json!(reason));
     draft.time = now;
     draft
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use behaviors::{Behavior, Loaded, RustBehavior};
+    use log::{BranchName, Hash, Log, LogId, MemoryLog};
+
+    use super::*;
+    use crate::effect::{Driver, Executors};
+    use crate::engine::{Library, Start, start_branch};
+
+    fn object(value: Value) -> Map<String, Value> {
+        let Value::Object(map) = value else { panic!("{value} is no object") };
+        map
+    }
+
+    /// An engine in which a timer runs, a person is asked and approval is waited for.
+    fn waiting() -> Engine {
+        let metadata = json!({"name": "ask", "on": "goal.stated", "effects": ["*"]});
+        let behavior = RustBehavior::new(&metadata, |_, out| {
+            out.narrow(json!({"effects": ["*"], "budget": {"cost": 1.5}}));
+            out.request("timer", json!({"after": "1h"}), None);
+            out.request("human.ask", json!({"question": "why?"}), Some("once"));
+            out.request("tool:x", json!({"n": 1}), None);
+            Ok(())
+        });
+        let behavior = behavior.expect("valid metadata");
+        let whole = Value::Object(behavior.metadata().to_json());
+        let hash = Hash::of(b"ask").to_string();
+        let payload = json!({"name": "ask", "path": "", "hash": hash, "metadata": whole});
+        let mut library = Library::new();
+        library.insert(Loaded::new(Arc::new(behavior), "ask"));
+        let start = Start {
+            flock: object(json!({
+                "name": "f", "seed": 7, "schedule": "fifo",
+                "grants": {"effects": ["*"], "ask": ["tool:x"]},
+            })),
+            seed: 7,
+            behaviors: vec![("ask".into(), object(payload))],
+            events: vec![Draft::new(EventId::ZERO, "goal.stated", "user:ann")],
+            ..Start::default()
+        };
+        let log: Arc<dyn Log> = Arc::new(MemoryLog::new(LogId::ZERO));
+        let branch = start_branch(&log, &BranchName::main(), &start, "test").expect("it starts");
+        let mut engine = Engine::open(log, branch.id, library, "test").expect("it opens");
+        let mut driver = Driver::new("main", Executors::new()).expect("threads");
+        driver.serve(crate::effect::Serving::Recorded, crate::effect::Recorded::default());
+        for ms in 1..4 {
+            engine.run(|_| true).expect("it runs");
+            driver.turn(&mut engine, Time::from_ms(ms).expect("a time")).expect("it runs");
+        }
+        engine
+    }
+
+    #[test]
+    fn a_snapshot_holds_all_that_is_known_of_effects() {
+        let engine = waiting();
+        let state = &engine.state;
+        let standing: Vec<String> =
+            state.open_effects().iter().map(|open| open.waits_for.clone()).collect();
+        assert_eq!(standing, ["its time", "a person's answer", "a person's approval"]);
+        let again = State::decode(&state.encode(), state.graph.clone()).expect("it is read");
+        assert_eq!(again.effects.ledger, state.effects.ledger);
+        assert_eq!(again.clock, state.clock);
+        let told = |state: &State| -> Vec<Value> {
+            state.open_effects().iter().map(OpenEffect::to_json).collect()
+        };
+        assert_eq!(told(&again), told(state));
+        assert_eq!(again.encode(), state.encode());
+    }
 }

@@ -49,6 +49,10 @@ impl State {
         let guards: Vec<Arc<Subscription>> = self.subscriptions.guards().cloned().collect();
         let Some(action) = self.effects.get(&judged(event)) else { return };
         let facts = &action.facts;
+        // What a guard asks is judged by no guard, or none would ever have spoken.
+        if facts.judges.is_some() {
+            return;
+        }
         let scopes = (!facts.scopes.is_empty()).then(|| facts.scopes.as_slice().into());
         let chain = Chain { depth: 0, goal: facts.goal, scopes };
         for guard in guards {
@@ -64,7 +68,8 @@ impl State {
         self.agenda.withdraw_all(&guard.name);
         let concerned: Vec<Action> = self.effects.iter().cloned().collect();
         for action in concerned.into_iter().filter(Action::is_waiting_to_leave) {
-            if !guard.metadata.trigger.guards(action.asked.payload()) {
+            let own = action.facts.judges.is_some();
+            if own || !guard.metadata.trigger.guards(action.asked.payload()) {
                 continue;
             }
             // The request is part of the match: what follows is another derivation than what the

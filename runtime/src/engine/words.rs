@@ -13,11 +13,12 @@ use super::guards::judged;
 use super::state::State;
 use crate::effect::REVISIONS_MAX;
 
-/// A guard that gives no verdict denies.
+/// A guard that gives no verdict denies, unless it asks an effect for one.
 pub(super) fn speak(state: &State, activation: &Activation, proposals: &mut Vec<Proposal>) {
     let subscription = state.subscriptions.get(&activation.behavior);
     let guard = subscription.is_some_and(|subscription| subscription.metadata.guard);
-    if guard && !proposals.iter().any(|proposal| proposal.word.is_verdict()) {
+    let asks = |proposal: &Proposal| proposal.word.is_verdict() || proposal.word == Word::Request;
+    if guard && !proposals.iter().any(asks) {
         let mut payload = Map::new();
         payload.insert("reason".to_owned(), json!("it gave no verdict"));
         let kind = Word::Deny.as_str().into();
@@ -30,18 +31,25 @@ pub(super) fn speak(state: &State, activation: &Activation, proposals: &mut Vec<
 pub(super) fn said(state: &State, activation: &Activation, proposal: Proposal) -> Proposal {
     match proposal.word {
         Word::Event => proposal,
-        Word::Request => requested(activation, proposal),
+        Word::Request => requested(state, activation, proposal),
         Word::Narrow => narrowed(proposal),
         Word::Allow | Word::Deny | Word::Rewrite => verdict(state, activation, proposal),
     }
 }
 
-fn requested(activation: &Activation, proposal: Proposal) -> Proposal {
+fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Proposal {
     let Proposal { kind, payload: args, key, word, .. } = proposal;
     let mut payload = Map::new();
     payload.insert("effect".to_owned(), json!(kind.as_str()));
     payload.insert("args".to_owned(), Value::Object(args));
     let mut properties = payload.clone();
+    let subscription = state.subscriptions.get(&activation.behavior);
+    if subscription.is_some_and(|subscription| subscription.metadata.guard) {
+        let shown = activation.seen();
+        let revision = shown.payload().get("revision").and_then(|n| n.as_i64()).unwrap_or(0);
+        let action = judged(shown).to_string();
+        payload.insert("judges".to_owned(), json!({"action": action, "revision": revision}));
+    }
     properties.insert("status".to_owned(), json!("requested"));
     // Who asks is no part of a keyed request, whose content must not depend on it.
     if key.is_none() {

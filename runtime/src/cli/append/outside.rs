@@ -111,7 +111,31 @@ pub(super) fn read_changes(value: Option<&Value>) -> Result<Vec<Change>, Failure
     };
     let read = |(nth, value)| {
         let change = Change::from_json(value, &format!("changes[{nth}]"));
-        change.map_err(|error| Failure::Usage(words(&error)))
+        let change = change.map_err(|error| Failure::Usage(words(&error)))?;
+        match of_runtime(&change) {
+            None => Ok(change),
+            Some(what) => Err(Failure::Usage(format!(
+                "changes[{nth}]: `{what}` is written by the runtime only; a type of your own does not \
+                 begin with `_`"
+            ))),
+        }
     };
     list.iter().enumerate().map(read).collect()
+}
+
+/// The type or the derived id that a change names and only the runtime may write.
+fn of_runtime(change: &Change) -> Option<&str> {
+    let named: &str = match change {
+        Change::Create { type_name, .. }
+        | Change::Ensure { type_name, .. }
+        | Change::Link { type_name, .. }
+        | Change::EnsureLink { type_name, .. } => type_name,
+        Change::Write { id, .. } | Change::Unset { id, .. } | Change::Remove { id }
+            if id.contains('#') =>
+        {
+            id
+        }
+        _ => return None,
+    };
+    named.starts_with('_').then_some(named)
 }

@@ -1,5 +1,6 @@
 //! The world of a run: its driver, made when the first effect is asked for, and how it waits.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use log::{Branch, BranchName, Log, Offset, Store};
@@ -10,6 +11,7 @@ use crate::clock::now;
 use crate::effect::{Driver, Recorded, Serving, Standing};
 use crate::engine::Engine;
 use crate::flock::Flock;
+use crate::flock::workspace::{self, Fork};
 
 /// What becomes of effects in this run.
 pub(super) struct Effects<'f> {
@@ -17,6 +19,7 @@ pub(super) struct Effects<'f> {
     branch: BranchName,
     serving: Serving,
     recorded: Recorded,
+    workspace: Option<PathBuf>,
     driver: Option<Driver>,
 }
 
@@ -37,11 +40,13 @@ impl<'f> Effects<'f> {
         if let (None, Some(fork)) = (&flock.answers, &branch.fork) {
             let from = Offset::new(fork.cut.count());
             recorded = Recorded::of_log(store as &dyn Log, fork.parent, from)?;
-            serving = Serving::from_name(&fork.serving).unwrap_or(Serving::Recorded);
+            serving = Fork::read(&fork.serving).serving.unwrap_or(Serving::Recorded);
         }
+        let declared = flock.workspace.as_deref();
+        let workspace = workspace::of(store as &dyn Log, &flock.folder, declared, branch)?;
         let serving = live.unwrap_or(serving);
         let branch = branch.name.clone();
-        Ok(Effects { flock, branch, serving, recorded, driver: None })
+        Ok(Effects { flock, branch, serving, recorded, workspace, driver: None })
     }
 
     /// Whether there is anything about effects or times to be done.
@@ -55,7 +60,7 @@ impl<'f> Effects<'f> {
             let failed = |error| Failure::Failed(format!("effects cannot be run: {error}"));
             let mut driver = Driver::new(self.branch.as_str(), executors).map_err(failed)?;
             driver.serve(self.serving, std::mem::take(&mut self.recorded));
-            driver.set_workspace(self.flock.workspace.clone());
+            driver.set_workspace(self.workspace.clone());
             self.driver = Some(driver);
         }
         Ok(self.driver.as_mut().expect("it was just made"))

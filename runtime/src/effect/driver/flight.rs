@@ -9,7 +9,7 @@ use log::EventId;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::effect::action::Facts;
-use crate::effect::attempt::{Flight, Signal, Verdict};
+use crate::effect::attempt::{Flight, Signal, Verdict, Why};
 
 /// What a task tells the driver.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl InFlight {
 
     /// The process ends: nothing is reported any more.
     pub(super) fn shut_down(&self) {
-        lock(&self.flight).on(Signal::Shutdown);
+        lock(&self.flight).on::<Answer>(Signal::Shutdown);
         self.cancel.cancel();
     }
 
@@ -65,12 +65,15 @@ struct Owed {
 }
 
 impl Owed {
-    fn signal(&self, signal: Signal) -> bool {
+    fn signal(&self, signal: Signal<Answer>) -> bool {
         let (action, attempt) = (self.action, self.attempt);
         let verdict = lock(&self.flight).on(signal);
         let report = match verdict {
             Verdict::Nothing => return false,
             Verdict::Stop => return true,
+            Verdict::GivenUp(why) => {
+                Report::Ended { action, attempt, answer: Answer::Unknown(overdue(why)) }
+            }
             Verdict::Ended(answer) => Report::Ended { action, attempt, answer },
             Verdict::Late(answer) => Report::Late { action, attempt, answer },
         };
@@ -89,6 +92,15 @@ impl Drop for Owed {
             self.signal(Signal::Finished(Answer::Unknown(error)));
         }
     }
+}
+
+/// The error of an attempt that was told to end and did not.
+fn overdue(why: Why) -> EffectError {
+    let (kind, what) = match why {
+        Why::Timeout => ("runtime.timeout", "it took too long, was told to end, and did not"),
+        Why::Cancelled => ("runtime.cancelled", "it was told to end, and did not in time"),
+    };
+    EffectError::new(kind, Blame::Tool, what, "find out what became of it, then settle it")
 }
 
 /// Starts an attempt.

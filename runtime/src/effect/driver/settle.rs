@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use effect::{Answer, Blame, Call, Cancel, EffectError, Seen, Usage};
+use effect::{Answer, Blame, Call, Cancel, EffectError, Limits, Seen, Usage};
 use log::{Draft, EventId, Log, Time};
 use serde_json::{Value, json};
 
@@ -102,7 +102,10 @@ impl Driver {
         facts: Option<Facts>,
         now: Time,
     ) -> Vec<Draft> {
-        if !matches!(answer, Answer::Unknown(_)) {
+        // Only what was given up while it ran may still give a receipt.
+        let given_up = matches!(&answer, Answer::Unknown(error) if error.kind.starts_with("runtime.")
+            && error.kind != "runtime.panic");
+        if !given_up {
             self.flights.remove(&(id, attempt));
         }
         let Some(action) = engine.effects().get(&id).cloned() else {
@@ -211,13 +214,11 @@ impl Driver {
         drafts
     }
 
-    /// What may be done about a doubt.
+    /// What may be done about a doubt. Where its executor is missing it waits for that.
     pub(super) fn remedy(&self, action: &Action, doubt: &Doubt, now: Time) -> Remedy {
-        let Some(executor) = self.executors.get(&action.facts.effect) else {
-            let why = format!("there is no `{}` here to ask", action.facts.effect);
-            return Remedy::Person(why);
-        };
-        remedy(&action.facts, doubt, executor.limits().key_window, now.ms())
+        let executor = self.executors.get(&action.facts.effect);
+        let limits = executor.map_or_else(Limits::default, |executor| executor.limits());
+        remedy(&action.facts, doubt, limits.key_window, now.ms())
     }
 
     /// A receipt that came after the decision. It settles what is unknown, and overwrites nothing.
