@@ -28,8 +28,8 @@ pub use crate::delta::{Delta, Operation, Written};
 pub use crate::diff::{Difference, PropertyDifference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 pub use crate::pattern::{
-    Aspect, DeltaRows, Env, ErrorClass, Exhausted, Fault, Kind, Pattern, PatternError, Problem,
-    Row, Steps, Types, Variable, Watch,
+    Aspect, DeltaRows, Env, ErrorClass, Exhausted, Explanation, Fault, Fixed, Kind, Pattern,
+    PatternError, Problem, Row, SearchPlan, Stage, Steps, Types, Variable, Watch,
 };
 pub use crate::query::{Query, QueryEdge, QueryError, QueryNode, QueryValue};
 pub use crate::refusal::Refusal;

@@ -30,7 +30,8 @@ mod value;
 
 pub use env::Env;
 pub use error::PatternError;
-pub use interest::{Aspect, Watch};
+pub use explain::{Explanation, SearchPlan, Stage};
+pub use interest::{Aspect, Fixed, Watch};
 pub use problem::{ErrorClass, Fault, Problem};
 pub use program::Kind;
 pub use row::{DeltaRows, Row};
@@ -253,7 +254,7 @@ impl Pattern {
     /// How the pattern is searched for in this graph: from nothing, and from each part that an
     /// event can change.
     #[must_use]
-    pub fn explain(&self, graph: &Graph) -> String {
+    pub fn explain(&self, graph: &Graph) -> Explanation {
         explain::explain(&self.program, &self.canonical, graph)
     }
 }

@@ -235,6 +235,38 @@ fn grow(log: &Arc<dyn Log>, branch: log::BranchId, size: u64) {
     log.release(branch, claim.epoch);
 }
 
+/// Microseconds that one event and the firing that it wakes take, with so many behaviors loaded of
+/// which one matches. All watch the same type; `pattern` gives the n-th its own.
+fn wakes_one(count: usize, pattern: fn(usize) -> String) -> f64 {
+    let watcher = |n: usize| {
+        let metadata = json!({
+            "name": format!("watch_{n:04}"), "description": "d", "match": pattern(n),
+        });
+        plain(metadata, |_, out| {
+            out.emit("token.seen", json!({}));
+            Ok(())
+        })
+    };
+    let log = memory();
+    let loaded = (0..count).map(watcher).collect();
+    let mut engine = engine(&log, loaded, "begun", Snapshots::none());
+    let times = 10_000u64;
+    let taken = engine.taken();
+    let began = Instant::now();
+    for n in 0..2 * times {
+        let id = log::Derivation::new().integer(n).finish();
+        let mut draft = Draft::new(id, "token.written", "user:bench");
+        let change =
+            json!({"set": "token", "properties": {"state": 7 * (n % 2), "level": 10 * (n % 2)}});
+        draft.changes.push(log::Change::from_json(&change, "bench").expect("a change"));
+        engine.outside(draft).expect("it lands");
+        while engine.step().expect("it runs") != Step::Rest {}
+    }
+    let us = began.elapsed().as_secs_f64() / times as f64 * 1e6;
+    assert!(engine.taken() >= taken + times, "one of them fires at every other event");
+    us
+}
+
 /// Milliseconds to the world at the middle of a log of so many events.
 fn at_the_middle(folder: &Path, size: u64) -> (f64, f64) {
     let log = disk(folder);
@@ -300,5 +332,24 @@ fn main() {
     println!("\nan event that wakes nobody, microseconds");
     for count in [0, 1, 10, 100, 1000] {
         println!("{:<44}{:>12.2}", format!("{count} behaviors"), idle(count));
+    }
+    println!("\ntwo events and the firing that one of them wakes, microseconds");
+    let by_value = |n: usize| format!("(t:Token {{state: {}}})", n + 7);
+    let by_property = |n: usize| match n {
+        0 => "(t:Token) WHERE t.level > 5".to_owned(),
+        _ => format!("(t:Token) WHERE t.level{n} > 5"),
+    };
+    let by_type = |n: usize| match n {
+        0 => "(t:Token) WHERE t.level > 5".to_owned(),
+        _ => format!("(t:Type{n}) WHERE t.level > 5"),
+    };
+    println!("{:<44}{:>12}{:>12}{:>12}", "told apart by", "a value", "a property", "a type");
+    for count in [1, 10, 100, 1000] {
+        print!("{:<44}", format!("{count} behaviors, one matches"));
+        for pattern in [by_value as fn(usize) -> String, by_property, by_type] {
+            let least = (0..3).map(|_| wakes_one(count, pattern)).fold(f64::MAX, f64::min);
+            print!("{least:>12.2}");
+        }
+        println!();
     }
 }

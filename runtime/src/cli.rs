@@ -12,6 +12,7 @@ mod cancel;
 mod deny;
 mod diff;
 mod effects;
+mod explain;
 mod export;
 mod failure;
 mod fork;
@@ -22,6 +23,7 @@ mod import;
 mod log;
 mod new;
 mod place;
+mod query;
 mod replay;
 mod run;
 mod sentence;
@@ -70,8 +72,10 @@ commands! {
     Log = log
     Show = show
     Graph = graph
+    Query = query
     Why = why
     Diff = diff
+    Explain = explain
     Replay = replay
     Append = append
     Effects = effects

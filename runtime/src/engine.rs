@@ -24,6 +24,7 @@ mod rounds;
 mod settings;
 pub(crate) mod state;
 mod subscription;
+mod watchers;
 mod wave;
 mod words;
 

@@ -175,6 +175,62 @@ fn every_failure_has_its_code_and_says_what_to_do() {
     assert!(broken.code != 0 && broken.err.starts_with("error: "), "{}", broken.err);
 }
 
+/// A store with three people at three offsets.
+fn with_people(at: &Path) {
+    for (name, age) in [("ann", "41"), ("bob", "17.5"), ("cy, \\\"c\\\"", "null")] {
+        let id = &name[..2];
+        let changes = format!(
+            r#"[{{"create": "{id}", "type": "Person", "properties": {{"name": "{name}", "age": {age}}}}}]"#
+        );
+        ok(at, &["append", "person.met", "--changes", &changes]);
+    }
+}
+
+#[test]
+fn a_query_is_answered_in_three_forms_at_any_offset() {
+    let folder = folder();
+    let at = folder.path();
+    with_people(at);
+    let query = "MATCH (p:Person) RETURN p.name AS name, p.age ORDER BY p.age";
+    let table = run(at, &["query", query]);
+    let lines = ["name     p.age", "-------  -----", "bob      17.5", "ann      41"];
+    assert_eq!(table.out, lines.join("\n") + "\ncy, \"c\"  null\n");
+    assert_eq!(table.err, "3 rows at main@head\n");
+    let lines = ok(at, &["query", query, "--json"]);
+    let objects: Vec<Value> = lines.lines().map(json).collect();
+    assert_eq!(objects[0], serde_json::json!({"name": "bob", "p.age": 17.5}));
+    assert_eq!(objects[2], serde_json::json!({"name": "cy, \"c\"", "p.age": null}));
+    let csv = ok(at, &["query", query, "--csv"]);
+    assert_eq!(csv, "name,p.age\nbob,17.5\nann,41\n\"cy, \"\"c\"\"\",\n");
+    let then = ok(at, &["query", "MATCH (p) RETURN count(*) AS n", "--at", "main@0", "--json"]);
+    assert_eq!(then, "{\"n\":1}\n");
+    ok(at, &["fork", "main@1", "side"]);
+    let side = ok(at, &["query", "(p:Person)", "--branch", "side", "--json"]);
+    assert_eq!(side.lines().count(), 2, "a pattern alone shows what it names");
+    assert_eq!(json(side.lines().next().unwrap())["p"]["properties"]["name"], "ann");
+    let older = ["query", "(p) WHERE p.age > $least AND p.name <> $not", "--csv"];
+    let given = ["--param", "least=10", "--param", "not=bob"];
+    let rows = ok(at, &[older.as_slice(), &given].concat());
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+    let profiled = run(at, &["query", "(p:Person)", "--profile"]);
+    assert!(profiled.err.starts_with("3 rows, 3 steps, "), "{}", profiled.err);
+}
+
+#[test]
+fn a_query_that_cannot_be_answered_says_what_to_do() {
+    let folder = folder();
+    let at = folder.path();
+    fails(at, &["query", "(p)"], 3, "there is no store at");
+    with_people(at);
+    fails(at, &["query", "MATCH (p:Person) RETURN q"], 2, "query, line 1, column 25");
+    fails(at, &["query", "(p {name: $who})"], 2, "--param who=");
+    fails(at, &["query", "MATCH (p) SET p.age = 1"], 2, "starling append");
+    fails(at, &["query", "(p)", "--at", "main@7"], 3, "main reaches from 0 to 2");
+    fails(at, &["query", "MATCH (a), (b), (c) RETURN count(*)", "--steps", "9"], 1, "more than 9");
+    let fault = run(at, &["query", "RETURN range(1, 2, 0)", "--json"]);
+    assert_eq!((fault.code, json(&fault.err)["code"].clone()), (1, 1.into()));
+}
+
 /// A reader that has seen enough is no failure.
 #[test]
 fn a_closed_pipe_is_quiet() {
@@ -331,4 +387,43 @@ fn backups_and_guests_work_while_events_pour_in() {
         let fork = json(&ok(at, &["fork", &address, &format!("f{round}"), "--json"]));
         assert_eq!(fork["link"], copied["link"], "{address}");
     }
+}
+
+/// The plan of a pattern names each search with its cost, and what keeps it from being a trigger.
+#[test]
+fn explain_tells_how_a_pattern_is_searched_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut lines = String::new();
+    for n in 0..20 {
+        let task = serde_json::json!({"kind": "task.made", "payload": {}, "changes": [
+            {"create": format!("t{n}"), "type": "Task", "properties": {"room": n % 4}},
+            {"create": format!("r{n}"), "type": "Room", "properties": {"number": n}},
+        ]});
+        lines += &format!("{task}\n");
+    }
+    std::fs::write(at.join("lines"), lines).unwrap();
+    let mut append = command(at, &["append", "-", "-q"]);
+    let done = append.stdin(std::fs::File::open(at.join("lines")).unwrap()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+
+    let pattern = "(t:Task), (r:Room) WHERE r.number = t.room";
+    let told = ok(at, &["explain", pattern]);
+    assert!(told.starts_with(pattern), "{told}");
+    assert!(
+        told.contains("from nothing: about") && told.contains("from a change of `t`"),
+        "{told}"
+    );
+    assert!(told.contains("by the index of number"), "{told}");
+    assert!(told.contains("it needs an index of Room.number"), "{told}");
+    let early = ok(at, &["explain", pattern, "--at", "main@9"]);
+    assert!(early.contains("every node :Task, about 10.0 each"), "half of it: {early}");
+    let plan = json(&ok(at, &["explain", pattern, "--json"]));
+    assert_eq!(plan["searches"].as_array().unwrap().len(), 3, "{plan}");
+    assert_eq!(plan["searches"][0]["stages"][0]["binds"][0], "`t`", "{plan}");
+    assert!(
+        plan["searches"][1]["steps"].as_f64().unwrap() >= 1.0 && plan["disconnected"].is_null()
+    );
+    assert!(ok(at, &["explain", "(t:Task), (r:Room)"]).contains("it cannot be a trigger"));
+    fails(at, &["explain", "(t:Task"], 2, "column 8");
 }

@@ -26,8 +26,10 @@ type Seed = (usize, ElementRef);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Start {
     bound: SlotSet,
-    /// By slot, lowest first.
-    elements: Vec<ElementRef>,
+    /// What is in the lowest slot. Most starts have no other, and then nothing is allocated.
+    first: ElementRef,
+    /// What is in the others, by slot.
+    rest: Vec<ElementRef>,
 }
 
 /// What one event made true and made false; see `Pattern::delta`.
@@ -47,6 +49,8 @@ pub(super) fn delta(
         after: Search::new(graph, graph, program, env, steps),
         before: Search::new(&before, graph, program, env, steps),
     };
+    // Both worlds number their types alike, so they are looked up once.
+    sides.before.types = sides.after.known_type_ids().to_vec();
     let starts = sides.starts(&seeds)?;
     let Sides { mut after, mut before } = sides;
     let risen = changed(&mut after, &mut before, &starts, steps)?;
@@ -160,18 +164,38 @@ struct Sides<'a> {
 impl Sides<'_> {
     /// Where to start searching for the whole pattern.
     fn starts(&mut self, seeds: &[Seed]) -> Result<Vec<Start>, Exhausted> {
-        let mut starts = Vec::new();
+        let mut starts = Vec::with_capacity(seeds.len());
         for (slot, element) in seeds {
             let scope = self.after.program.slots[*slot].scope;
-            let mut found = self.after.starts_at(*slot, *element)?;
-            found.extend(self.before.starts_at(*slot, *element)?);
-            starts.extend(self.climb(scope, found)?);
+            if scope == 0 {
+                self.starts_at(*slot, *element, &mut starts)?;
+            } else {
+                let mut inside = Vec::new();
+                self.starts_at(*slot, *element, &mut inside)?;
+                starts.extend(self.climb(scope, inside)?);
+            }
         }
         if starts.len() > 1 {
             starts.sort_unstable();
             starts.dedup();
         }
         Ok(starts)
+    }
+
+    /// Where to start for an element in a slot: there, or for an edge of a path, at each node that
+    /// the path may begin at on either side.
+    fn starts_at(
+        &self,
+        slot: usize,
+        element: ElementRef,
+        starts: &mut Vec<Start>,
+    ) -> Result<(), Exhausted> {
+        if self.after.program.slots[slot].kind != Kind::Path {
+            starts.push(Start { bound: bit(slot), first: element, rest: Vec::new() });
+            return Ok(());
+        }
+        self.after.starts_of_path(slot, element, starts)?;
+        self.before.starts_of_path(slot, element, starts)
     }
 
     /// From starts inside a scope to those in the whole pattern, by what each scope shares with
@@ -192,18 +216,20 @@ impl Sides<'_> {
 impl<W: World> Search<'_, W> {
     /// Puts the elements of a start in their slots.
     fn put(&mut self, start: &Start) {
-        for (slot, element) in slots_of(start.bound).zip(&start.elements) {
-            self.frame[slot] = *element;
+        let elements = [start.first].into_iter().chain(start.rest.iter().copied());
+        for (slot, element) in slots_of(start.bound).zip(elements) {
+            self.frame[slot] = element;
         }
     }
 
-    /// Where to start for an element in a slot: there, or for an edge of a path, at each node that
-    /// the path may begin at. Empty if the element is not in this world.
-    fn starts_at(&self, slot: usize, element: ElementRef) -> Result<Vec<Start>, Exhausted> {
-        let Some(view) = self.world.at(element) else { return Ok(Vec::new()) };
-        if self.program.slots[slot].kind != Kind::Path {
-            return Ok(vec![Start { bound: bit(slot), elements: vec![element] }]);
-        }
+    /// Where a path may begin that goes through an edge; nowhere if it is not in this world.
+    fn starts_of_path(
+        &self,
+        slot: usize,
+        element: ElementRef,
+        starts: &mut Vec<Start>,
+    ) -> Result<(), Exhausted> {
+        let Some(view) = self.world.at(element) else { return Ok(()) };
         let (from, to) = view.ends().expect("a path has edges");
         let scope = &self.program.scopes[self.program.slots[slot].scope];
         let step = scope.edges.iter().find(|step| step.slot == slot);
@@ -227,8 +253,12 @@ impl<W: World> Search<'_, W> {
             }
             (next, hops) = (end, hops + 1);
         }
-        let start = |node: NodeRef| Start { bound: bit(step.from), elements: vec![node.into()] };
-        Ok(nodes.into_iter().map(start).collect())
+        starts.extend(nodes.into_iter().map(|node| Start {
+            bound: bit(step.from),
+            first: node.into(),
+            rest: Vec::new(),
+        }));
+        Ok(())
     }
 
     /// The nodes that lie one edge of a path before a node.
@@ -272,8 +302,10 @@ impl<W: World> Search<'_, W> {
         let task = Task { scope, aim: Aim::Seeds };
         let run = self.run(task, start.bound, &mut |search, bound| {
             let bound = bound & !own;
-            let elements = slots_of(bound).map(|slot| search.frame[slot]).collect();
-            outside.push(Start { bound, elements });
+            let mut elements = slots_of(bound).map(|slot| search.frame[slot]);
+            // An `EXISTS` that shares nothing with what is around it binds nothing there.
+            let first = elements.next().unwrap_or(ElementRef::Node(NodeRef(0)));
+            outside.push(Start { bound, first, rest: elements.collect() });
             Ok(())
         });
         match run {

@@ -1,15 +1,69 @@
-//! The plan of a search, in words: where it starts and what it takes next, with expected counts.
+//! The plan of a search: where it starts, what it takes next, and how many elements it looks at.
 //!
 //! A search chooses by the degrees it meets; here they are the averages of the graph, so the plan
 //! shown is the one of an average element. It is the same for the same graph.
 
-use std::fmt::Write;
+use std::fmt;
 
 use crate::graph::Graph;
 use crate::pattern::program::{
-    Anchor, AnchorKey, EdgeStep, Kind, Program, SlotSet, Ways, bit, slots_of,
+    Anchor, AnchorKey, Code, EdgeStep, Kind, Program, SlotSet, Ways, bit, slots_of,
 };
 use crate::world::World;
+
+/// How far a path without an upper bound is counted.
+const PATH_GUESS: u32 = 4;
+
+/// How a pattern is searched for in one graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The pattern in its canonical form.
+    pub pattern: String,
+    /// The search from nothing, then one for each part whose change can make or undo a match.
+    pub searches: Vec<SearchPlan>,
+}
+
+/// One search: where it starts and what follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// `nothing`, or the part that changes.
+    pub from: String,
+    /// What is done, in order.
+    pub stages: Vec<Stage>,
+    /// How many steps all of it takes: elements looked at, on average.
+    pub steps: f64,
+}
+
+/// One thing that a search does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// What is bound by it; nothing if something bound is only checked.
+    pub binds: Vec<String>,
+    /// How: through which edges, by which index.
+    pub by: String,
+    /// How many elements are found for each row so far, on average.
+    pub each: f64,
+    /// How many `EXISTS` stand around it.
+    pub depth: usize,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.pattern)?;
+        for search in &self.searches {
+            writeln!(f, "from {}: about {:.1} steps", search.from, search.steps)?;
+            for stage in &search.stages {
+                let indent = "  ".repeat(stage.depth + 1);
+                let binds = match stage.binds.is_empty() {
+                    true => "check".to_owned(),
+                    false => stage.binds.join(", "),
+                };
+                writeln!(f, "{indent}{binds}: {}, about {:.1} each", stage.by, stage.each)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// How a slot is called in messages: its name, or what it is.
 pub(super) fn slot_name(program: &Program, slot: usize) -> String {
@@ -31,45 +85,77 @@ pub(super) fn slot_name(program: &Program, slot: usize) -> String {
 }
 
 /// The plan from nothing, and from a change in each slot.
-pub(super) fn explain(program: &Program, canonical: &str, graph: &Graph) -> String {
-    let mut out = format!("{canonical}\n");
-    let planner = Planner { program, graph };
-    out.push_str("from nothing\n");
-    planner.plan(0, 0, &mut out);
+pub(super) fn explain(program: &Program, canonical: &str, graph: &Graph) -> Explanation {
+    let mut searches = Vec::with_capacity(program.slots.len() + 1);
+    let mut planner = Planner::new(program, graph);
+    planner.plan(0, 0);
+    searches.push(planner.finish("nothing".to_owned()));
     for slot in 0..program.slots.len() {
-        let name = slot_name(program, slot);
-        writeln!(out, "from a change of {name}").expect("a String takes every write");
-        planner.plan_change(slot, &mut out);
+        let mut planner = Planner::new(program, graph);
+        planner.plan_change(slot);
+        searches.push(planner.finish(format!("a change of {}", slot_name(program, slot))));
     }
-    out
+    Explanation { pattern: canonical.to_owned(), searches }
 }
 
 struct Planner<'a> {
     program: &'a Program,
     graph: &'a Graph,
+    stages: Vec<Stage>,
+    /// How many rows there are so far, and how many elements were looked at for them.
+    rows: f64,
+    steps: f64,
+    depth: usize,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(program: &'a Program, graph: &'a Graph) -> Self {
+        Planner { program, graph, stages: Vec::new(), rows: 1.0, steps: 0.0, depth: 0 }
+    }
+
+    fn finish(self, from: String) -> SearchPlan {
+        SearchPlan { from, stages: self.stages, steps: self.steps }
+    }
+
     /// The plan from a change in a slot: through its scope, then through those around it.
-    fn plan_change(&self, slot: usize, out: &mut String) {
+    fn plan_change(&mut self, slot: usize) {
+        // The element itself.
+        self.steps += 1.0;
         let mut scope = self.program.slots[slot].scope;
         let step = self.program.scopes[scope].edges.iter().find(|step| step.slot == slot);
         let mut bound = match step {
-            Some(step) if step.length.is_some() => bit(step.from),
+            Some(step) if step.length.is_some() => {
+                let by = format!("every start of a path through {}", slot_name(self.program, slot));
+                let (edges, nodes) = (self.count(slot).0, self.count(step.from).0.max(1.0));
+                let before = step.length.and_then(|length| length.max).unwrap_or(PATH_GUESS);
+                self.take(bit(step.from), 0, by, paths(edges / nodes, before.max(1) - 1) + 1.0);
+                bit(step.from)
+            }
             _ => bit(slot),
         };
         loop {
-            bound = self.plan(scope, bound, out) & !self.program.scopes[scope].own;
+            bound = self.plan(scope, bound) & !self.program.scopes[scope].own;
             match self.program.scopes[scope].parent {
                 Some(parent) => scope = parent,
                 None => return,
             }
-            out.push_str("  outward to the pattern around it\n");
         }
     }
 
-    /// Writes one line for each thing taken, and gives all that is bound then.
-    fn plan(&self, number: usize, start: SlotSet, out: &mut String) -> SlotSet {
+    /// Notes one stage that binds `set` beside what is bound.
+    fn take(&mut self, set: SlotSet, bound: SlotSet, by: String, each: f64) {
+        let binds: Vec<String> =
+            slots_of(set & !bound).map(|slot| slot_name(self.program, slot)).collect();
+        let only_checks = binds.is_empty();
+        self.stages.push(Stage { binds, by, each, depth: self.depth });
+        self.steps += self.rows * each.max(1.0);
+        if !only_checks {
+            self.rows *= each;
+        }
+    }
+
+    /// Notes everything taken in a scope, and gives all that is bound then.
+    fn plan(&mut self, number: usize, start: SlotSet) -> SlotSet {
         let scope = &self.program.scopes[number];
         let mut bound = start;
         let mut pending: Vec<&EdgeStep> = scope.edges.iter().collect();
@@ -89,31 +175,41 @@ impl Planner<'_> {
             if best.is_none() {
                 for slot in slots_of(scope.nodes & !bound) {
                     let (count, types) = self.count(slot);
-                    let text = format!("every node{types}");
                     let better = best.as_ref().is_none_or(|(least, ..)| count < *least);
                     if better {
-                        best = Some((count, bit(slot), text));
+                        best = Some((count, bit(slot), format!("every node{types}")));
                     }
                 }
             }
-            let Some((cost, set, text)) = best else { break };
-            let names: Vec<String> =
-                slots_of(set & !bound).map(|slot| slot_name(self.program, slot)).collect();
-            let what = if names.is_empty() { "check".to_owned() } else { names.join(", ") };
-            writeln!(out, "  {what}: {text}, about {cost:.1}").expect("a String takes every write");
+            let Some((each, set, by)) = best else { break };
+            self.take(set, bound, by, each);
             bound |= set;
             pending.retain(|step| {
                 let all = bit(step.slot) | bit(step.from) | bit(step.to);
                 all & !bound != 0
             });
         }
-        let filters = scope.filters.len();
-        if filters > 0 {
-            let inside = scope.filters.iter().filter(|filter| filter.late).count();
-            writeln!(out, "  conditions: {filters}, of which {inside} with EXISTS, last")
-                .expect("a String takes every write");
-        }
+        self.exists(number, bound);
         bound
+    }
+
+    /// What the `EXISTS` of a scope take for each row, at most: they end at their first match.
+    fn exists(&mut self, number: usize, bound: SlotSet) {
+        for filter in &self.program.scopes[number].filters {
+            let mut inside = Vec::new();
+            filter.code.visit(&mut |part| {
+                if let Code::Exists(scope) = part {
+                    inside.push(*scope);
+                }
+            });
+            for scope in inside {
+                let rows = self.rows;
+                self.depth += 1;
+                self.plan(scope, bound);
+                self.depth -= 1;
+                self.rows = rows;
+            }
+        }
     }
 
     fn edge_option(
@@ -124,7 +220,7 @@ impl Planner<'_> {
     ) {
         let all = bit(step.slot) | bit(step.from) | bit(step.to);
         if step.length.is_none() && bound & bit(step.slot) != 0 {
-            keep(0.0, all, "the ends of the edge".to_owned());
+            keep(1.0, all, "the ends of the edge".to_owned());
             return;
         }
         for end in [step.from, step.to] {
@@ -132,7 +228,11 @@ impl Planner<'_> {
                 continue;
             }
             let (edges, types) = self.count(step.slot);
-            let cost = edges / self.count(end).0.max(1.0);
+            let degree = edges / self.count(end).0.max(1.0);
+            let cost = match step.length {
+                Some(length) => paths(degree, length.max.unwrap_or(PATH_GUESS)),
+                None => degree,
+            };
             let way = match (step.ways, end == step.from) {
                 (Ways::Both, _) => "edges either way",
                 (Ways::Forward, true) | (Ways::Backward, false) => "edges out",
@@ -179,4 +279,9 @@ impl Planner<'_> {
         });
         (counts.sum::<usize>() as f64, format!(" :{}", names.join("|")))
     }
+}
+
+/// How many paths of up to so many edges leave a node, each of which goes on by `degree` edges.
+fn paths(degree: f64, most: u32) -> f64 {
+    (1..=most.min(64)).map(|edges| degree.powi(edges as i32)).sum()
 }

@@ -69,7 +69,7 @@ pub(crate) struct Search<'a, W> {
     /// The edges of each path, by slot; empty for a program without paths.
     pub(super) paths: Vec<Vec<EdgeRef>>,
     /// The numbers of the program's types in this graph, once they are needed.
-    types: Vec<Option<TypeId>>,
+    pub(super) types: Vec<Option<TypeId>>,
     steps: &'a Steps,
     /// The row that a query is at.
     pub(crate) row: Vec<Val<'a>>,
@@ -246,9 +246,11 @@ impl<'a, W: World> Search<'a, W> {
         if bound & bit(slot) != 0 {
             return Ok((self.frame[slot] == element).then_some(bound));
         }
-        if self.program.slots[slot].types.is_some() {
+        if let Some(types) = &self.program.slots[slot].types {
             let view = self.world.at(element).expect("what a world lists is there");
-            if !self.program.fits_type(slot, view.type_name()) {
+            let type_id = Some(view.type_id());
+            let known = self.known_type_ids();
+            if !types.iter().any(|number| known[*number] == type_id) {
                 return Ok(None);
             }
         }
@@ -435,13 +437,18 @@ impl<'a, W: World> Search<'a, W> {
         })
     }
 
-    /// The number of a type in this graph; `None` if it never met it.
-    fn type_id(&mut self, number: usize) -> Option<TypeId> {
+    /// The numbers of all types of the program in this graph; `None` for one that it never met.
+    pub(super) fn known_type_ids(&mut self) -> &[Option<TypeId>] {
         if self.types.is_empty() {
             let world = self.world;
             self.types = self.program.types.iter().map(|name| world.type_id(name)).collect();
         }
-        self.types[number]
+        &self.types
+    }
+
+    /// The number of a type in this graph; `None` if it never met it.
+    fn type_id(&mut self, number: usize) -> Option<TypeId> {
+        self.known_type_ids()[number]
     }
 
     /// The types to ask for at a slot, each met by the graph; `None` alone asks for any.

@@ -3,11 +3,14 @@
 mod absences;
 mod before;
 mod changes;
+mod fuzzed;
 mod model;
 mod oracle;
 mod railways;
 mod random;
 mod schemas;
+#[path = "../../../tests/fuzz/src/target.rs"]
+mod target;
 mod train;
 mod worlds;
 

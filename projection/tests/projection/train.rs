@@ -1,5 +1,5 @@
-//! The Train Benchmark: a railway that breaks its rules here and there, six patterns that find where,
-//! and the changes that repair a violation or make one.
+//! The Train Benchmark: a railway that breaks its rules here and there, six patterns that find
+//! where, and the changes that repair a violation or make one.
 //!
 //! The tests run its small sizes; the bench `matching` runs the larger ones and takes the time.
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use behaviors::{Condition, Metadata};
 use log::{Event, EventId};
-use projection::{Delta, Graph, Pattern, Variable, World};
+use projection::{Delta, Graph, Pattern, Variable};
 use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::error::FoldError;
+use super::watchers::Watchers;
 
 /// A pattern, and what it binds.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ pub(crate) struct Subscriptions {
     /// The last load or removal of each name that ever was.
     pub(crate) loads: BTreeMap<SmolStr, EventId>,
     by_kind: BTreeMap<SmolStr, Vec<SmolStr>>,
-    by_type: BTreeMap<SmolStr, Vec<SmolStr>>,
+    by_change: Watchers,
     /// Those that hear kinds by glob or expression, or whose pattern has a part of any type.
     always: BTreeSet<SmolStr>,
     /// Those that speak before a request leaves. They hear nothing else.
@@ -135,12 +136,10 @@ impl Subscriptions {
             }
         }
         if let Some(pattern) = &subscription.pattern {
-            let types = pattern.pattern.types();
-            if types.any_node || types.any_edge {
-                self.always.insert(name.clone());
-            }
-            for type_name in types.nodes.into_iter().chain(types.edges) {
-                self.by_type.entry(type_name).or_default().push(name.clone());
+            for watch in pattern.pattern.interest() {
+                if !self.by_change.insert(watch, &name) {
+                    self.always.insert(name.clone());
+                }
             }
         }
         self.by_name.insert(name, Arc::new(subscription));
@@ -150,32 +149,18 @@ impl Subscriptions {
         let old = self.by_name.remove(name)?;
         self.always.remove(name);
         self.guards.remove(name);
-        for index in [&mut self.by_kind, &mut self.by_type] {
-            index.values_mut().for_each(|names| names.retain(|other| other != name));
-            index.retain(|_, names| !names.is_empty());
-        }
+        self.by_kind.values_mut().for_each(|names| names.retain(|other| other != name));
+        self.by_kind.retain(|_, names| !names.is_empty());
+        self.by_change.remove(name);
         Some(old)
     }
 
-    /// Those that an event could wake or withdraw, by name. Asking costs the types that the event
-    /// touched, not the number of behaviors.
+    /// Those that an event could wake or withdraw, by name. Asking costs what the event changed,
+    /// not the number of behaviors.
     pub(crate) fn concerned(&self, event: &Event, graph: &Graph, delta: &Delta) -> Vec<SmolStr> {
         let mut names: Vec<SmolStr> = self.always.iter().cloned().collect();
         names.extend(self.by_kind.get(event.kind()).into_iter().flatten().cloned());
-        if !self.by_type.is_empty() {
-            let mut last = None;
-            for element in delta.touched() {
-                let after = graph.at(element);
-                let view = after.or_else(|| delta.before(graph, element));
-                let type_id = view.map(|view| view.type_id());
-                if type_id == last {
-                    continue;
-                }
-                last = type_id;
-                let name = view.map_or("", |view| view.type_name());
-                names.extend(self.by_type.get(name).into_iter().flatten().cloned());
-            }
-        }
+        self.by_change.concerned(graph, delta, &mut names);
         names.sort_unstable();
         names.dedup();
         names

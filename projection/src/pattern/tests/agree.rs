@@ -10,7 +10,7 @@ use super::naive::{Given, PlainGraph};
 use super::random::{Random, event, first_event, pattern};
 use crate::delta::Delta;
 use crate::graph::{Born, ElementView, Graph};
-use crate::pattern::{Aspect, Env, Kind, Pattern, Row, Steps, Watch, parse};
+use crate::pattern::{Aspect, Env, Fixed, Kind, Pattern, Row, Steps, Watch, parse};
 
 type Plain = Vec<(Vec<Born>, Vec<Bound>)>;
 
@@ -58,8 +58,15 @@ fn watched(watches: &[Watch], graph: &Graph, delta: &Delta) -> bool {
         };
         watches.iter().any(|watch| {
             let typed = watch.type_name.as_ref().is_none_or(|name| name == view.type_name());
+            let fixed = watch.fixed.as_ref().is_none_or(|(name, fixed)| {
+                let has = |view: Option<ElementView<'_>>| {
+                    view.and_then(|view| view.property(name)).and_then(Fixed::of)
+                };
+                has(before).as_ref() == Some(fixed) || has(after).as_ref() == Some(fixed)
+            });
             watch.kind == kind
                 && typed
+                && fixed
                 && match &watch.aspect {
                     Aspect::Existence => before.is_none() != after.is_none(),
                     Aspect::Property(name) => differs(name),

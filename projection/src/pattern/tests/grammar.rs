@@ -102,31 +102,30 @@ fn the_plan_names_where_each_search_starts() {
     let pattern = Pattern::parse(text).unwrap();
     let expected = "\
 (p:Person)-[:OWNS]->(t:Task) WHERE NOT EXISTS { (t)-[n:NEEDS]->(u:Task) }
-from nothing
-  `p`: every node :Person, about 2.0
-  the edge :OWNS, `t`: edges out :OWNS of `p`, about 1.0
-  conditions: 1, of which 1 with EXISTS, last
-from a change of `p`
-  the edge :OWNS, `t`: edges out :OWNS of `p`, about 1.0
-  conditions: 1, of which 1 with EXISTS, last
-from a change of the edge :OWNS
-  `p`, `t`: the ends of the edge, about 0.0
-  conditions: 1, of which 1 with EXISTS, last
-from a change of `t`
-  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7
-  conditions: 1, of which 1 with EXISTS, last
-from a change of `n`
-  `t`, `u`: the ends of the edge, about 0.0
-  outward to the pattern around it
-  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7
-  conditions: 1, of which 1 with EXISTS, last
-from a change of `u`
-  `t`, `n`: edges in :NEEDS of `u`, about 1.0
-  outward to the pattern around it
-  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7
-  conditions: 1, of which 1 with EXISTS, last
+from nothing: about 6.0 steps
+  `p`: every node :Person, about 2.0 each
+  the edge :OWNS, `t`: edges out :OWNS of `p`, about 1.0 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
+from a change of `p`: about 3.0 steps
+  the edge :OWNS, `t`: edges out :OWNS of `p`, about 1.0 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
+from a change of the edge :OWNS: about 3.0 steps
+  `p`, `t`: the ends of the edge, about 1.0 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
+from a change of `t`: about 2.7 steps
+  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
+from a change of `n`: about 3.7 steps
+  `t`, `u`: the ends of the edge, about 1.0 each
+  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
+from a change of `u`: about 3.7 steps
+  `t`, `n`: edges in :NEEDS of `u`, about 1.0 each
+  `p`, the edge :OWNS: edges in :OWNS of `t`, about 0.7 each
+    `n`, `u`: edges out :NEEDS of `t`, about 1.0 each
 ";
-    assert_eq!(pattern.explain(&graph), expected, "\n{}", pattern.explain(&graph));
+    let plan = pattern.explain(&graph);
+    assert_eq!(plan.to_string(), expected, "\n{plan}");
 }
 
 /// Which patterns can be triggers, which start from something bound, and what needs an index.

@@ -141,25 +141,8 @@ impl PlainWorld {
             }),
             Todo::Step(left, line, right) => {
                 let Held::One(here) = frame[&left.part] else { panic!("a node is one element") };
-                if let Some((least, most)) = line.length {
-                    let mut paths = vec![(Vec::new(), here)];
-                    let mut done = 0;
-                    while done < paths.len() {
-                        let (path, end) = paths[done].clone();
-                        done += 1;
-                        if most.is_some_and(|most| path.len() >= most) {
-                            continue;
-                        }
-                        for edge in 0..self.0.len() {
-                            if path.contains(&edge) || used.contains(&edge) {
-                                continue;
-                            }
-                            for far in self.across(edge, end, line.way) {
-                                let longer = path.iter().copied().chain([edge]).collect();
-                                paths.push((longer, far));
-                            }
-                        }
-                    }
+                if let Some(length) = line.length {
+                    let (least, paths) = (length.0, self.paths(here, line, used));
                     return paths.into_iter().all(|(path, end)| {
                         if path.len() < least || !meets(&frame, right, end) {
                             return true;
@@ -191,6 +174,30 @@ impl PlainWorld {
                 })
             }
         }
+    }
+
+    /// Every path of a line from a node, with the node that it ends at, shortest first.
+    fn paths(&self, here: usize, line: &Line, used: &[usize]) -> Vec<(Vec<usize>, usize)> {
+        let (_, most) = line.length.expect("a path has a length");
+        let mut paths = vec![(Vec::new(), here)];
+        let mut done = 0;
+        while done < paths.len() {
+            let (path, end) = paths[done].clone();
+            done += 1;
+            if most.is_some_and(|most| path.len() >= most) {
+                continue;
+            }
+            for edge in 0..self.0.len() {
+                if path.contains(&edge) || used.contains(&edge) {
+                    continue;
+                }
+                for far in self.across(edge, end, line.way) {
+                    let longer = path.iter().copied().chain([edge]).collect();
+                    paths.push((longer, far));
+                }
+            }
+        }
+        paths
     }
 
     /// The nodes that an edge leads to from a node: none, or one.

@@ -1,5 +1,5 @@
-//! The six patterns of the Train Benchmark as plain loops over a plain copy of the railway: how many
-//! violations there are, whatever the matcher says.
+//! The six patterns of the Train Benchmark as plain loops over a plain copy of the railway: how
+//! many violations there are, whatever the matcher says.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,0 +1,267 @@
+//! What is promised of every text that is read as a pattern, and texts that try to break it.
+//!
+//! The tests of the projection run this on the corpus and some mutants; the program beside it for as
+//! long as it is told.
+
+use projection::{Pattern, PatternError};
+
+/// The texts to begin with: a JSON string a line.
+pub const CORPUS: &str = include_str!("../corpus/patterns.txt");
+
+/// The texts of a corpus.
+pub fn texts(corpus: &str) -> Vec<String> {
+    let lines = corpus.lines().filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_str(line).expect("a JSON string")).collect()
+}
+
+/// Reads a text. Gives a word for its outcome, the same for texts that go the same way.
+///
+/// # Errors
+/// A promise is broken; the text says which.
+pub fn check(text: &str) -> Result<String, String> {
+    match Pattern::parse(text) {
+        Ok(pattern) => check_pattern(&pattern),
+        Err(error) => check_error(text, &error),
+    }
+}
+
+/// What is printed is read again as the same.
+fn check_pattern(pattern: &Pattern) -> Result<String, String> {
+    let printed = pattern.canonical();
+    let again = Pattern::parse(printed)
+        .map_err(|error| format!("what is printed is no pattern: {printed}\n{error}"))?;
+    if again.canonical() != printed {
+        return Err(format!("printed {printed}\nread again {}", again.canonical()));
+    }
+    if again.variables() != pattern.variables() || again.interest() != pattern.interest() {
+        return Err(format!("read again it binds or watches something else: {printed}"));
+    }
+    // The words and signs of the canonical form, without names and values.
+    let shape: String = printed
+        .split(|c: char| c.is_whitespace() || c == '`')
+        .filter(|word| {
+            word.chars().all(|c| !c.is_alphanumeric())
+                || word.len() > 1 && word.to_uppercase() == **word
+        })
+        .collect();
+    Ok(format!("pattern {}", shape.chars().take(40).collect::<String>()))
+}
+
+/// An error points into the text.
+fn check_error(text: &str, error: &PatternError) -> Result<String, String> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let line = error.line.checked_sub(1).and_then(|line| lines.get(line));
+    let Some(line) = line else { return Err(format!("line {} is not there", error.line)) };
+    if line.trim_end_matches('\r') != error.source_line {
+        return Err(format!("line {} is another: {:?}", error.line, error.source_line));
+    }
+    let column = error.column.checked_sub(1).filter(|column| *column <= line.chars().count());
+    let Some(column) = column else { return Err(format!("column {} is not there", error.column)) };
+    let before: usize = lines[..error.line - 1].iter().map(|line| line.len() + 1).sum();
+    let start = before + line.chars().take(column).map(char::len_utf8).sum::<usize>();
+    if !text[start..].starts_with(&error.token) {
+        return Err(format!(
+            "{:?} is not the token at {}:{}",
+            error.token, error.line, error.column
+        ));
+    }
+    let shown = error.to_string();
+    if error.message.is_empty() || !shown.contains('^') || shown.len() > 4 * text.len() + 2_000 {
+        return Err(format!("the message is no help: {shown}"));
+    }
+    // The message without what it quotes.
+    let quoted = error.message.split('`').step_by(2).collect::<String>();
+    let kind: String = quoted.chars().filter(|c| !c.is_numeric()).take(80).collect();
+    Ok(format!("error {kind}"))
+}
+
+/// Numbers that only look random.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        ((mixed >> 32) % limit as u64) as usize
+    }
+}
+
+/// Pieces that mean something to the parser, and some that should not.
+const PIECES: [&str; 96] = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "-",
+    "->",
+    "<-",
+    "--",
+    ":",
+    "|",
+    ",",
+    ".",
+    "..",
+    "*",
+    "*1..3",
+    "*0..",
+    "*..",
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "=~",
+    "+",
+    "/",
+    "%",
+    "^",
+    "$",
+    "$m",
+    "'",
+    "\"",
+    "`",
+    "``",
+    "\\",
+    "\\u0041",
+    "//",
+    "/*",
+    "*/",
+    ";",
+    "\n",
+    "\r\n",
+    "\t",
+    "\u{a0}",
+    "\u{200b}",
+    "é",
+    "漢",
+    "🐦",
+    "\u{301}",
+    "a",
+    "b",
+    "v0",
+    "A",
+    "R",
+    "p",
+    "0",
+    "1",
+    "-1",
+    "1.5e3",
+    "1e400",
+    "0xff",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+    "'x'",
+    "\"y\"",
+    " ",
+    "MATCH ",
+    " WHERE ",
+    " AND ",
+    " OR ",
+    " XOR ",
+    " NOT ",
+    " IN ",
+    " IS NULL",
+    " IS NOT NULL",
+    " STARTS WITH ",
+    " ENDS WITH ",
+    " CONTAINS ",
+    "EXISTS { ",
+    "NOT EXISTS { (a)-[:R]->(b) }",
+    "TRUE",
+    "null",
+    "event.payload.x",
+    "event.kind",
+    "id(",
+    "type(",
+    "size(",
+    "coalesce(",
+    "a.p",
+    "(a:A {p: 1})",
+    "-[:R]->",
+    " RETURN ",
+    "CREATE ",
+];
+
+/// A text made from those of a corpus, differently for each number.
+pub fn mutant(corpus: &[String], random: &mut Random) -> String {
+    let mut text = corpus[random.below(corpus.len())].clone();
+    for _ in 0..1 + random.below(5) {
+        let at = place(&text, random);
+        match random.below(9) {
+            0..=2 => text.insert_str(at, PIECES[random.below(PIECES.len())]),
+            3 | 4 => {
+                let end = (at + 1 + random.below(12)).min(text.len());
+                let end = (end..=text.len()).find(|end| text.is_char_boundary(*end));
+                text.replace_range(at..end.unwrap_or(text.len()), "");
+            }
+            5 => {
+                let other = &corpus[random.below(corpus.len())];
+                let (from, to) = (place(other, random), place(other, random));
+                text.insert_str(at, &other[from.min(to)..from.max(to)]);
+            }
+            6 => {
+                let to = place(&text, random);
+                let part = text[at.min(to)..at.max(to)].to_owned();
+                text.insert_str(at, &part);
+            }
+            7 => {
+                let c = char::from_u32(random.below(0x3000) as u32).unwrap_or('\u{fffd}');
+                text.insert(at, c);
+            }
+            _ => {
+                let piece = PIECES[random.below(PIECES.len())];
+                text.insert_str(at, &piece.repeat(1 << random.below(9)));
+            }
+        }
+        if text.len() > 1 << 17 {
+            break;
+        }
+    }
+    text
+}
+
+/// A place between two characters.
+fn place(text: &str, random: &mut Random) -> usize {
+    let at = random.below(text.len() + 1);
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Texts that nest deeper than any stack is.
+pub fn deep() -> Vec<String> {
+    let mut texts = Vec::new();
+    for count in [100, 10_000, 100_000] {
+        for (open, close) in [
+            ("(", ")"),
+            ("[", "]"),
+            ("{a: ", "}"),
+            ("NOT ", ""),
+            ("-", ""),
+            ("+", ""),
+            ("size(", ")"),
+        ] {
+            texts.push(format!("(a) WHERE {}1{} = 1", open.repeat(count), close.repeat(count)));
+            texts.push(format!("(a) WHERE {}", open.repeat(count)));
+        }
+        texts.push(format!("(a) WHERE {}", "EXISTS { (a) WHERE ".repeat(count)));
+        texts.push(format!(
+            "(a) WHERE {}{}",
+            "EXISTS { (a) WHERE ".repeat(count),
+            " }".repeat(count)
+        ));
+        texts.push(format!("(a) WHERE a{} = 1", ".p".repeat(count)));
+        texts.push(format!("(a) WHERE a{} = 1", "[0]".repeat(count)));
+        texts.push(format!("(a) WHERE 1{} = 1", " ^ 1".repeat(count)));
+        texts.push(format!("(a) WHERE 1{}", " = 1".repeat(count)));
+        texts.push(format!("(a) WHERE true{}", " AND true".repeat(count)));
+        texts.push(format!("(a) WHERE true{}", " XOR true".repeat(count)));
+        texts.push(format!("(a){}", "-->()".repeat(count)));
+        texts.push("(".repeat(count));
+        texts.push("/*".repeat(count));
+        texts.push("`".repeat(count));
+    }
+    texts
+}
