@@ -24,7 +24,7 @@ use log::{Draft, Time};
 use projection::Pattern;
 use serde_json::{Map, Value};
 
-use crate::effect::{Executors, Serving};
+use crate::effect::Serving;
 use crate::engine::Schedule;
 
 /// A flock as read from its folder.

@@ -138,7 +138,8 @@ fn tool_lines(tool: &Listed) -> Vec<String> {
 fn shown(text: &str) -> String {
     let strange = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}')
             || matches!(c, '\u{00ad}' | '\u{061c}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
             || matches!(c, '\u{e0000}'..='\u{e007f}')
     };

@@ -120,9 +120,11 @@ const STRANGE: [&str; 40] = [
     "http://127.0.0.1:PORT\\@allowed.test/", "http:\\\\127.0.0.1:PORT/", "http://allowed.test\0.evil.test/", "http://a\0.b:PORT/",
     "http://127.0.0.1\0:PORT/", "http://127.0.0.1%00:PORT/", "http://allowed.test%00.evil.test/", "http://allowed.test\n127.0.0.1/",
     "http://allowed.test\r\nHost: evil.test/", "http://allowed.test\t.evil.test/", "http://allowed.test /", " http://127.0.0.1:PORT/",
-    "http://evil.test/", "http://allowed.test.evil.test/", "http://notallowed.test/", "http://evilallowed.test/", "http://sub.allowed.test/",
+    "http://evil.test/", "http://allowed.test.evil.test/",
+    "http://notallowed.test/", "http://evilallowed.test/", "http://sub.allowed.test/",
     "http://allowed.test:1/", "http://allowed.test./", "http://localhost:PORT/", "http://LOCALHOST:PORT/", "http://localhost.:PORT/",
-    "http://localtest.me:PORT/", "http://127.0.0.1.nip.io:PORT/", "file:///etc/passwd", "ftp://127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/_x",
+    "http://localtest.me:PORT/", "http://127.0.0.1.nip.io:PORT/",
+    "file:///etc/passwd", "ftp://127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/_x",
     "data:text/plain,x", "javascript:1", "//127.0.0.1:PORT/", "127.0.0.1:PORT", "http://", "http:///", "http://[::1%25lo]:PORT/",
 ];
 
@@ -176,7 +178,7 @@ fn a_name_is_resolved_once_and_all_its_addresses_count() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let rebinding: Resolve = Arc::new(move |_, port| {
-        // The first answer is near and allowed; the second is a surprise that must not be asked for.
+        // The first answer is near and allowed; the second is a surprise that nobody asks for.
         let ip = if count.fetch_add(1, Ordering::SeqCst) == 0 { "127.0.0.1" } else { "127.0.0.2" };
         let found = vec![SocketAddr::new(ip.parse().expect("an IP"), port)];
         Box::pin(async move { Ok(found) })

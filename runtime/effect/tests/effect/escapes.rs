@@ -69,11 +69,18 @@ const WRITING: [Case; 20] = [
 /// Who is reached.
 #[rustfmt::skip]
 const REACHING: [Case; 10] = [
-    ("a service of this machine", "perl -MIO::Socket::INET -e 'IO::Socket::INET->new(\"127.0.0.1:$ENV{PORT}\") and print \"ESCAPED\"'", Yes),
+    ("a service of this machine",
+     "perl -MIO::Socket::INET -e 'IO::Socket::INET->new(\"127.0.0.1:$ENV{PORT}\") and print \"ESCAPED\"'", Yes),
     ("it by another address", "perl -MIO::Socket::INET -e 'IO::Socket::INET->new(\"127.0.0.2:$ENV{PORT}\") and print \"ESCAPED\"'", Yes),
-    ("it by UDP", "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Proto => \"udp\", PeerAddr => \"127.0.0.1:$ENV{PORT}\") and $s->send(\"x\")'", No),
-    ("a socket that is a file", "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) and connect(S, pack_sockaddr_un(\"$ENV{OUT}/sock\")) and print \"ESCAPED\"'", Yes),
-    ("a socket that has a name only", "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) and connect(S, pack(\"Sa*\", AF_UNIX, \"\\0$ENV{NAME}\")) and print \"ESCAPED\"'", Yes),
+    ("it by UDP",
+     "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Proto => \"udp\", PeerAddr => \"127.0.0.1:$ENV{PORT}\") \
+      and $s->send(\"x\")'", No),
+    ("a socket that is a file",
+     "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) \
+      and connect(S, pack_sockaddr_un(\"$ENV{OUT}/sock\")) and print \"ESCAPED\"'", Yes),
+    ("a socket that has a name only",
+     "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) \
+      and connect(S, pack(\"Sa*\", AF_UNIX, \"\\0$ENV{NAME}\")) and print \"ESCAPED\"'", Yes),
     ("the wire itself", "perl -MSocket -e 'socket(S, PF_INET, SOCK_RAW, 1) and print \"ESCAPED\"'", No),
     ("its packets", "perl -e 'socket(S, 17, 3, 768) and print \"ESCAPED\"'", No),
     ("the hypervisor", "perl -e 'socket(S, 40, 1, 0) and print \"ESCAPED\"'", No),
@@ -114,7 +121,8 @@ const DOING: [Case; 26] = [
 ];
 
 /// Calls the kernel by number, which means the same on this kind of processor only.
-const CALL: &str = "perl -e '$r = syscall(NUMBER, FIRST, 0, 0, 0, 0); exit 0 if $r == 0 && NUMBER == 56; print \"ESCAPED\" unless $r == -1 && $! == 1'";
+const CALL: &str = "perl -e '$r = syscall(NUMBER, FIRST, 0, 0, 0, 0); exit 0 if $r == 0 && NUMBER == 56; \
+                    print \"ESCAPED\" unless $r == -1 && $! == 1'";
 
 /// Everything that the cases want to reach.
 struct World {

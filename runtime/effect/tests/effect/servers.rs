@@ -17,10 +17,15 @@ reply() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
-    *'"method":"initialize"'*) reply '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1.0"}}' ;;
+    *'"method":"initialize"'*)
+      reply '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
     *'"method":"tools/list"'*) reply '"result":{"tools":[
-      {"name":"add","description":"Adds","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"},"b":{"type":"integer","default":1}}},"outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}}}},
-      {"name":"fall","inputSchema":{"type":"object"}},{"name":"sleep","inputSchema":{"type":"object"}},{"name":"wrong","inputSchema":{"type":"object"}}]}' | tr -d '\n' ; echo ;;
+      {"name":"add","inputSchema":{"type":"object","required":["a"],
+        "properties":{"a":{"type":"integer"},"b":{"type":"integer","default":1}}},
+        "outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}}}},
+      {"name":"fall","inputSchema":{"type":"object"}},
+      {"name":"sleep","inputSchema":{"type":"object"}},
+      {"name":"wrong","inputSchema":{"type":"object"}}]}' | tr -d '\n' ; echo ;;
     *'"name":"add"'*) reply '"result":{"content":[{"type":"text","text":"42"}],"structuredContent":{"sum":42}}' ;;
     *'"name":"wrong"'*) reply '"result":{"content":[{"type":"text","text":"no such city"}],"isError":true}' ;;
     *'"name":"fall"'*) echo 'fell over' >&2; exit 3 ;;
