@@ -89,6 +89,8 @@ pub(crate) struct Parser<'t> {
     terms: usize,
     /// Whether a chain may stand here as a condition.
     chains: bool,
+    /// Whether a bar here joins types; else it ends what a list is made by.
+    bars: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -103,7 +105,8 @@ impl<'t> Parser<'t> {
             return Err(PatternError::at(text, whole, format!("a {what} of more than {kib} KiB")));
         }
         let tokens = lexer::tokens(text)?;
-        Ok(Parser { text, reading, tokens, at: 0, depth: 0, terms: 0, chains: true })
+        let (at, depth, terms, chains, bars) = (0, 0, 0, true, true);
+        Ok(Parser { text, reading, tokens, at, depth, terms, chains, bars })
     }
 
     pub(crate) fn peek(&self) -> &Token {
@@ -204,6 +207,18 @@ impl<'t> Parser<'t> {
         let before = std::mem::replace(&mut self.chains, allowed);
         let out = inner(self);
         self.chains = before;
+        out
+    }
+
+    /// Lets a bar join types, or not, for the time of `inner`.
+    fn with_bars<T>(
+        &mut self,
+        join: bool,
+        inner: impl FnOnce(&mut Self) -> Result<T, PatternError>,
+    ) -> Result<T, PatternError> {
+        let before = std::mem::replace(&mut self.bars, join);
+        let out = inner(self);
+        self.bars = before;
         out
     }
 
@@ -452,7 +467,7 @@ impl<'t> Parser<'t> {
                 return Err(self.expected("`:` after the name").fix("write {name: value}"));
             }
             self.expect(":", "between the name and its value")?;
-            entries.push((name, self.expression()?));
+            entries.push((name, self.with_bars(true, Self::expression)?));
             if !self.eat(",") {
                 break;
             }

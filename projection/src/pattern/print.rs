@@ -20,6 +20,9 @@ struct Word<'a>(&'a str);
 /// A variable: like any name, but a keyword is quoted too.
 pub(crate) struct Variable<'a>(pub(crate) &'a str);
 
+/// An expression with a bar behind it: a bar of its own stands in brackets.
+struct BeforeBar<'a>(&'a Expr);
+
 /// An expression inside an operator of this level.
 struct Inside<'a>(&'a Expr, u8);
 
@@ -160,6 +163,13 @@ fn level(kind: &ExprKind) -> u8 {
     }
 }
 
+impl Display for BeforeBar<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        if text.contains('|') { write!(f, "({text})") } else { f.write_str(&text) }
+    }
+}
+
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if level(&self.0.kind) < self.1 { write!(f, "({})", self.0) } else { self.0.fmt(f) }
@@ -222,7 +232,14 @@ impl Display for Expr {
             }
             ExprKind::Case(case) => case.fmt(f),
             ExprKind::Each(each) => each.fmt(f),
-            ExprKind::Collect(body, value) => write!(f, "[{body} | {value}]"),
+            ExprKind::Collect(body, value) => {
+                f.write_str("[")?;
+                separated(f, &body.chains)?;
+                let mut conditions = body.condition.iter();
+                conditions
+                    .try_for_each(|condition| write!(f, " WHERE {}", BeforeBar(condition)))?;
+                write!(f, " | {value}]")
+            }
             ExprKind::Aggregate(part) => part.fmt(f),
             ExprKind::Column(place) => write!(f, "#{place}"),
         }
@@ -248,8 +265,9 @@ impl Display for Each {
             Some((name, _)) => write!(f, "{name}(")?,
             None => f.write_str("[")?,
         }
-        write!(f, "{} IN {}", Variable(&self.name.text), self.list)?;
-        self.condition.iter().try_for_each(|condition| write!(f, " WHERE {condition}"))?;
+        write!(f, "{} IN {}", Variable(&self.name.text), BeforeBar(&self.list))?;
+        let mut conditions = self.condition.iter();
+        conditions.try_for_each(|condition| write!(f, " WHERE {}", BeforeBar(condition)))?;
         self.value.iter().try_for_each(|value| write!(f, " | {value}"))?;
         f.write_str(if called.is_some() { ")" } else { "]" })
     }

@@ -25,10 +25,10 @@ impl Parser<'_> {
         if !begins {
             return Ok(None);
         }
-        let (at, terms) = (self.at, self.terms);
+        let at = self.at;
         match self.nested(Self::choice) {
             Err(_) if unsure => {
-                (self.at, self.terms) = (at, terms);
+                self.at = at;
                 Ok(None)
             }
             read => read.map(Some),

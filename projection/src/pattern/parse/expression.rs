@@ -5,7 +5,7 @@ use crate::pattern::error::PatternError;
 use crate::pattern::lexer::Token;
 use crate::pattern::problem::Problem;
 use crate::pattern::syntax::{
-    Arithmetic, Body, Comparison, EventField, Expr, ExprKind, Literal, Span, TextTest,
+    Arithmetic, Body, Comparison, EventField, Expr, ExprKind, Literal, Name, Span, TextTest,
 };
 
 // From loosest to tightest. A prefix operator reads its operand at its own level.
@@ -212,12 +212,21 @@ impl Parser<'_> {
             } else if self.eat("[") {
                 self.index(base)?
             } else if self.is_symbol(":") {
-                ExprKind::HasType(Box::new(base), self.types()?)
+                ExprKind::HasType(Box::new(base), self.asked_types()?)
             } else {
                 return Ok(base);
             };
             base = self.term(kind, start.to(self.last_span()))?;
         }
+    }
+
+    /// `:A|B` behind a value. Where a bar ends what a list is made by, one type.
+    fn asked_types(&mut self) -> Result<Vec<Name>, PatternError> {
+        if self.bars {
+            return self.types();
+        }
+        self.expect(":", "before the type")?;
+        Ok(vec![self.type_name("the name of a type")?])
     }
 
     /// An operand without operators.
@@ -323,7 +332,7 @@ impl Parser<'_> {
             let error = self.expected("`{` after `EXISTS`");
             return Err(error.fix("write EXISTS { (a)-->(b) }, or a.name IS NOT NULL"));
         }
-        let body = self.nested(Self::body)?;
+        let body = self.with_bars(true, |parser| parser.nested(Self::body))?;
         // What a subquery would return does not matter: it exists if it has a row.
         if self.eat_word("RETURN") {
             self.expression()?;
@@ -366,7 +375,7 @@ impl Parser<'_> {
 
     fn in_brackets(&mut self) -> Result<Expr, PatternError> {
         self.advance();
-        let inner = self.expression()?;
+        let inner = self.with_bars(true, Self::expression)?;
         self.expect(")", "to close the bracket")?;
         Ok(inner)
     }

@@ -9,7 +9,7 @@ impl Parser<'_> {
     /// A list, or what is made of the items of one.
     pub(super) fn list(&mut self) -> Result<Expr, PatternError> {
         let start = self.span();
-        let (at, terms) = (self.at, self.terms);
+        let at = self.at;
         self.advance();
         let named = matches!(self.peek(), Token::Word(_) | Token::Quoted(_));
         if named && self.is_word_at(1, "IN") {
@@ -20,7 +20,7 @@ impl Parser<'_> {
             return self.term(collected, start.to(self.last_span()));
         }
         // It was no comprehension: read again, as a list.
-        (self.at, self.terms) = (at + 1, terms);
+        self.at = at + 1;
         let mut items = Vec::new();
         if !self.eat("]") {
             items = self.with_chains(false, Self::arguments)?;
@@ -31,11 +31,13 @@ impl Parser<'_> {
 
     /// One expression or more, separated by commas.
     pub(super) fn arguments(&mut self) -> Result<Vec<Expr>, PatternError> {
-        let mut all = vec![self.expression()?];
-        while self.eat(",") {
-            all.push(self.expression()?);
-        }
-        Ok(all)
+        self.with_bars(true, |parser| {
+            let mut all = vec![parser.expression()?];
+            while parser.eat(",") {
+                all.push(parser.expression()?);
+            }
+            Ok(all)
+        })
     }
 
     /// `x IN list WHERE condition | value` and the bracket after it; `None` if what follows the
@@ -48,13 +50,13 @@ impl Parser<'_> {
         let name = self.variable()?;
         let name = name.expect("the caller saw a name");
         self.advance();
-        let list = self.with_chains(false, Self::expression)?;
+        let list = self.with_bars(false, |parser| parser.with_chains(false, Self::expression))?;
         if aim == EachAim::List && self.is_symbol(",") {
             return Ok(None);
         }
-        let condition = self.condition()?;
+        let condition = self.with_bars(false, Self::condition)?;
         let maps = aim == EachAim::List && self.eat("|");
-        let value = if maps { Some(self.with_chains(false, Self::expression)?) } else { None };
+        let value = if maps { Some(self.made()?) } else { None };
         if !self.is_symbol(close) && condition.is_none() && value.is_none() {
             return if aim == EachAim::List { Ok(None) } else { Err(self.expected("`WHERE`")) };
         }
@@ -74,21 +76,26 @@ impl Parser<'_> {
         if chain.links.is_empty() || !goes_on {
             return Ok(None);
         }
-        let condition = self.condition()?;
+        let condition = self.with_bars(false, Self::condition)?;
         self.expect("|", "and the value of each match")?;
-        let value = self.with_chains(false, Self::expression)?;
+        let value = self.made()?;
         self.expect("]", "to close the list")?;
         let body = Body { chains: vec![chain], condition, bare: false };
         Ok(Some(ExprKind::Collect(Box::new(body), Box::new(value))))
     }
 
+    /// What stands behind the bar.
+    fn made(&mut self) -> Result<Expr, PatternError> {
+        self.with_bars(true, |parser| parser.with_chains(false, Self::expression))
+    }
+
     /// `place]` or `from..to]` behind a value.
     pub(super) fn index(&mut self, base: Expr) -> Result<ExprKind, PatternError> {
         let base = Box::new(base);
-        let from = if self.is_symbol("..") { None } else { Some(Box::new(self.expression()?)) };
+        let place = |parser: &mut Self| parser.with_bars(true, Self::expression).map(Box::new);
+        let from = if self.is_symbol("..") { None } else { Some(place(self)?) };
         if self.eat("..") {
-            let open = self.is_symbol("]");
-            let to = if open { None } else { Some(Box::new(self.expression()?)) };
+            let to = if self.is_symbol("]") { None } else { Some(place(self)?) };
             self.expect("]", "after the places")?;
             return Ok(ExprKind::Slice(base, from, to));
         }
