@@ -413,6 +413,7 @@ fn longer(
 fn negated(kind: &ExprKind) -> Option<Literal> {
     const LEAST: u64 = i64::MIN.unsigned_abs();
     match kind {
+        ExprKind::Literal(Literal::Int(i64::MIN)) => Some(Literal::UInt(LEAST)),
         ExprKind::Literal(Literal::Int(number)) => Some(Literal::Int(-number)),
         ExprKind::Literal(Literal::UInt(LEAST)) => Some(Literal::Int(i64::MIN)),
         ExprKind::Literal(Literal::UInt(number)) => Some(Literal::Float(-(*number as f64))),
