@@ -197,6 +197,10 @@ impl Display for Expr {
                 write_types(f, types)
             }
             ExprKind::Not(inner) => write!(f, "NOT {}", Inside(inner, own)),
+            // Signs in a row need no brackets, which would nest deeper than what was read.
+            ExprKind::Negate(inner) if matches!(inner.kind, ExprKind::Negate(_)) => {
+                write!(f, "-{inner}")
+            }
             ExprKind::Negate(inner) => write!(f, "-{}", Inside(inner, own + 1)),
             ExprKind::And(parts) => joined(f, parts, "AND", own + 1),
             ExprKind::Or(parts) => joined(f, parts, "OR", own + 1),

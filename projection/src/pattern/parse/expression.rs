@@ -397,6 +397,7 @@ fn longer(
 fn negated(kind: &ExprKind) -> Option<Result<Literal, &'static str>> {
     const LEAST: u64 = i64::MIN.unsigned_abs();
     Some(Ok(match kind {
+        ExprKind::Literal(Literal::Int(i64::MIN)) => Literal::UInt(LEAST),
         ExprKind::Literal(Literal::Int(number)) => Literal::Int(-number),
         ExprKind::Literal(Literal::UInt(LEAST)) => Literal::Int(i64::MIN),
         ExprKind::Literal(Literal::UInt(_)) => {
