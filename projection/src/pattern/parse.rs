@@ -18,6 +18,9 @@ use crate::pattern::syntax::{
     Body, Chain, Direction, EdgePart, Expr, Length, Name, NodePart, Span,
 };
 
+/// How often each token may be read, on average, before it is given up to tell what is meant.
+const READS_MAX: usize = 100;
+
 /// What a text is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -89,6 +92,10 @@ pub(crate) struct Parser<'t> {
     terms: usize,
     /// Whether a chain may stand here as a condition.
     chains: bool,
+    /// How often something nested was begun, to be read in one way or another.
+    reads: usize,
+    /// A bound that was reached: it ends the reading.
+    fatal: Option<PatternError>,
     /// Whether a bar here joins types; else it ends what a list is made by.
     bars: bool,
 }
@@ -105,8 +112,9 @@ impl<'t> Parser<'t> {
             return Err(PatternError::at(text, whole, format!("a {what} of more than {kib} KiB")));
         }
         let tokens = lexer::tokens(text)?;
-        let (at, depth, terms, chains, bars) = (0, 0, 0, true, true);
-        Ok(Parser { text, reading, tokens, at, depth, terms, chains, bars })
+        let (at, depth, terms, reads, fatal) = (0, 0, 0, 0, None);
+        let (chains, bars) = (true, true);
+        Ok(Parser { text, reading, tokens, at, depth, terms, chains, reads, fatal, bars })
     }
 
     pub(crate) fn peek(&self) -> &Token {
@@ -188,14 +196,28 @@ impl<'t> Parser<'t> {
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, PatternError>,
     ) -> Result<T, PatternError> {
+        if let Some(fatal) = &self.fatal {
+            return Err(fatal.clone());
+        }
+        self.reads += 1;
         let most = self.reading.depth_max();
         if self.depth == most {
-            return Err(self.error(format!("nested deeper than {most} levels")));
+            return Err(self.give_up(format!("nested deeper than {most} levels")));
+        }
+        if self.reads > READS_MAX * (self.tokens.len() + READS_MAX) {
+            return Err(self.give_up("too many brackets that can be read in two ways".to_owned()));
         }
         self.depth += 1;
         let out = inner(self);
         self.depth -= 1;
         out
+    }
+
+    /// An error after which nothing is read in another way.
+    fn give_up(&mut self, message: String) -> PatternError {
+        let error = self.error(message);
+        self.fatal = Some(error.clone());
+        error
     }
 
     /// Lets a chain stand as a condition, or not, for the time of `inner`.

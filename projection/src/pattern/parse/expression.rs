@@ -178,7 +178,7 @@ impl Parser<'_> {
         self.terms += 1;
         let (what, most) = (self.reading.word(), self.reading.terms_max());
         if self.terms > most {
-            return Err(self.error(format!("a {what} has at most {most} terms")));
+            return Err(self.give_up(format!("a {what} has at most {most} terms")));
         }
         Ok(Expr { kind, span })
     }

@@ -162,6 +162,23 @@ fn a_join_by_a_property_is_found_through_an_index() {
     assert!(lonely.indexes().is_empty(), "looking once is no more work than indexing");
 }
 
+/// What must be read twice to be understood is not read for ever when it is nested.
+#[test]
+fn no_nesting_takes_long_to_read() {
+    for (open, close) in [("[x IN ", ", 1]"), ("case - ", ""), ("case[", "]"), ("({a: ", "})")] {
+        for depth in [20, 60, 120, 1_000] {
+            let text = format!("RETURN {}1{} AS x", open.repeat(depth), close.repeat(depth));
+            // Read or refused, but soon.
+            drop(Query::parse(&text));
+            drop(Pattern::parse(&format!(
+                "(n) WHERE {}1{}",
+                open.repeat(depth),
+                close.repeat(depth)
+            )));
+        }
+    }
+}
+
 /// The words of queries are no reserved names: a pattern may use them all.
 #[test]
 fn words_of_queries_remain_names() {
