@@ -200,6 +200,10 @@ fn each_class_makes_of_each_failure_what_can_be_known() {
     }
 }
 
+fn ended(run: &mut Child) -> bool {
+    run.try_wait().expect("it is ours").is_some()
+}
+
 fn count(world: &World, tool: &str, item: &str) -> usize {
     let is_it = |line: &&Value| line["did"] == tool && line["args"]["item"] == item;
     world.ledger().iter().filter(is_it).count()
@@ -224,7 +228,6 @@ fn killed_anywhere_and_run_again_the_ledger_and_the_log_agree() {
         for done in 0..10 {
             let mut run = world.run(&["--trust", "--quiet"]).stdout(Stdio::null()).spawn();
             let run = run.as_mut().expect("it starts");
-            let ended = |run: &mut Child| run.try_wait().expect("it is ours").is_some();
             let begun = Instant::now();
             while world.ledger().len() <= done && !ended(run) {
                 assert!(begun.elapsed() < Duration::from_secs(120), "it goes on or ends");

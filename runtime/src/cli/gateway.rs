@@ -1,8 +1,8 @@
 //! `gateway`: a world to fail against, on loopback, and the tools that reach it.
 //!
 //! It books, pays, mails and publishes by writing a line to a ledger, and on demand it fails in
-//! each way that a provider does. It is what `examples/payments` and its tests act on; the engine knows
-//! nothing of it.
+//! each way that a provider does. It is what `examples/payments` and its tests act on; the engine
+//! knows nothing of it.
 
 mod client;
 mod ledger;

@@ -183,10 +183,10 @@ mod tests {
         let (folder, question) = flock();
         let refused = question.confirm(Consent::Nobody).expect_err("nobody said yes");
         assert!(refused.to_string().contains("--trust"), "{refused}");
-        let mut no = |_: &str| Ok("y\n".to_owned());
+        let mut no = |_: &str| -> io::Result<String> { Ok("y\n".to_owned()) };
         let said = question.confirm(Consent::Ask(&mut no));
         assert!(matches!(said, Err(TrustError::Refused)), "only yes is yes");
-        let mut yes = |_: &str| Ok("yes\n".to_owned());
+        let mut yes = |_: &str| -> io::Result<String> { Ok("yes\n".to_owned()) };
         question.confirm(Consent::Ask(&mut yes)).expect("yes");
         question.confirm(Consent::Nobody).expect("it was confirmed");
         fs::create_dir(folder.path().join("behaviors")).expect("made");

@@ -77,7 +77,8 @@ pub(crate) fn open_for_child() -> io::Result<RawFd> {
 }
 
 /// Says of `clone3` that there is none: its flags lie in memory where no filter sees them, and
-/// every library then takes `clone`. Stands before the program, which begins by loading what it needs.
+/// every library then takes `clone`. Stands before the program, which begins by loading what it
+/// needs.
 fn without_clone3() -> [sock_filter; 3] {
     let step = |code: u32, jt, k| sock_filter { code: code as u16, jt, jf: 0, k };
     let number = libc::SYS_clone3 as u32;

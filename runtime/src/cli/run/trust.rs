@@ -10,7 +10,7 @@ use crate::flock::{Consent, Flock};
 pub(super) fn confirm(flock: &Flock, given: bool, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let Some(question) = flock.question()? else { return Ok(()) };
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let mut ask = |text: &str| {
+    let mut ask = |text: &str| -> io::Result<String> {
         shell.say(text);
         let mut line = String::new();
         shell.take_input().read_line(&mut line)?;
