@@ -69,8 +69,8 @@ impl Trigger {
         })
     }
 
-    /// Whether a guard with this trigger has to speak about a request. A value that `where` asks for
-    /// and the request lacks counts as matching: what cannot be told apart is guarded.
+    /// Whether a guard with this trigger has to speak about a request. A value that `where` asks
+    /// for and the request lacks counts as matching: what cannot be told apart is guarded.
     #[must_use]
     pub fn guards(&self, payload: MapRef<'_>) -> bool {
         self.filter.iter().all(|(path, accepted)| match at_path(payload, path) {

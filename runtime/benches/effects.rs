@@ -54,8 +54,8 @@ impl Executor for Bench {
 }
 
 async fn spawn() {
-    let child = tokio::process::Command::new("true").spawn();
-    child.expect("there is `true`").wait().await.expect("it ends");
+    let run = || std::process::Command::new("true").status();
+    tokio::task::spawn_blocking(run).await.expect("it ends").expect("there is `true`");
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -161,8 +161,8 @@ fn spawning(count: usize) -> String {
     let log: Arc<dyn Log> = Arc::new(MemoryLog::new(LogId::ZERO));
     let world = Bench { spawns: true, hangs: false, concurrent: 1 };
     let effects = run(&log, count, world, None);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all();
-    let runtime = { runtime }.build().expect("threads");
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    let runtime = threads.worker_threads(2).enable_all().build().expect("threads");
     let began = Instant::now();
     runtime.block_on(async {
         for _ in 0..count {

@@ -1,5 +1,5 @@
-//! The commands: a run waits for what comes by itself, says what waits for people, and people answer
-//! it, whether it runs or not.
+//! The commands: a run waits for what comes by itself, says what waits for people, and people
+//! answer it, whether it runs or not.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use behaviors::Stream;
@@ -25,6 +26,9 @@ const TEST: &str = "effects::kills::kill_9_at_six_points_starts_nothing_twice";
 const POINTS: [&str; 6] =
     ["before_intent", "after_intent", "after_spawn", "mid_run", "after_exit", "before_outcome"];
 
+/// Whether this process is being killed.
+static DYING: AtomicBool = AtomicBool::new(false);
+
 /// A provider: it writes each start to a ledger that no crash of the host can take back.
 #[derive(Debug)]
 struct Ledger {
@@ -34,6 +38,12 @@ struct Ledger {
 }
 
 fn die() -> ! {
+    // Once: a second child would hold what is open here for the moment before it is another program.
+    if DYING.swap(true, Ordering::SeqCst) {
+        loop {
+            std::thread::park();
+        }
+    }
     let me = std::process::id().to_string();
     Command::new("kill").args(["-9", &me]).status().expect("there is kill");
     loop {
@@ -120,7 +130,7 @@ fn engine(log: &Arc<dyn Log>) -> Engine {
         Some(branch) => branch,
         None => start_branch(log, &BranchName::main(), &flock.start, "test").expect("it starts"),
     };
-    Engine::open(Arc::clone(log), branch.id, flock.library.clone(), "test").expect("it opens")
+    Engine::open(Arc::clone(log), branch.id, flock.library, "test").expect("it opens")
 }
 
 /// Runs the flock until nothing more is to come; dies where it is told to.

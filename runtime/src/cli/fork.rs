@@ -61,8 +61,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies the workspace that the flock of a branch declares, if it has one. It is what it was at the
-/// cut only if the cut is the head and nothing is under way; else there is no copy.
+/// Copies the workspace that the flock of a branch declares, if it has one. It is what it was at
+/// the cut only if the cut is the head and nothing is under way; else there is no copy.
 fn copy_workspace(
     log: &Store,
     parent: &Branch,

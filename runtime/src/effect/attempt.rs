@@ -2,9 +2,9 @@
 //! of them decides how it ended.
 //!
 //! A state machine without clock, thread, task or any other part of the project, so that every
-//! schedule of it can be tried (`tests/schedules`). Whoever drives it holds it behind a lock and tells
-//! it what happened; each signal is answered with what to do. What comes after the end is a late
-//! receipt.
+//! schedule of it can be tried (`tests/schedules`). Whoever drives it holds it behind a lock and
+//! tells it what happened; each signal is answered with what to do. What comes after the end is a
+//! late receipt.
 
 /// What happens to an attempt.
 #[derive(Clone, Debug)]

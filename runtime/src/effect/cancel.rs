@@ -1,5 +1,5 @@
-//! Cancellation: an event with a scope. Nothing of the scope is dispatched after its offset; what is
-//! out is told to end, and has ended or is reported unknown within its bound.
+//! Cancellation: an event with a scope. Nothing of the scope is dispatched after its offset; what
+//! is out is told to end, and has ended or is reported unknown within its bound.
 
 use log::EventId;
 use serde_json::{Value, json};

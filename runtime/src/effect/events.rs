@@ -251,7 +251,7 @@ pub(crate) fn late(facts: &Facts, attempt: u32, ending: &Ending, decided: &str) 
         ("attempt", Some(json!(attempt))),
         ("status", Some(json!(ending.status))),
         ("decided", Some(json!(decided))),
-        ("conflict", conflict.then(|| json!(true))),
+        ("conflict", conflict.then_some(Value::Bool(true))),
         ("result", ending.result.clone()),
         ("error", ending.error_json()),
     ]);

@@ -1,8 +1,8 @@
 //! What happens next to an action that waits to leave: a function of what is known.
 //!
-//! The order is fixed: cancellation, broken guards, budgets of its behavior, grants, verdicts, the
-//! executor's check, guards that have not spoken, bans, approval, the same intent under way, recorded
-//! answers, budgets, and then it leaves.
+//! The order is fixed: cancellation, broken guards, budgets of its behavior, grants, verdicts,
+//! the executor's check, guards that have not spoken, bans, approval, the same intent under way,
+//! recorded answers, budgets, and then it leaves.
 
 use effect::{Blame, Class, EffectError};
 use log::{EventId, Hash};
@@ -47,7 +47,14 @@ pub(crate) enum Move {
     /// The answer is recorded.
     Serve { intent: Hash, served: Box<Served> },
     /// An attempt leaves; the clock and people answer without an executor.
-    Leave { intent: Hash, class: Class, executor: SmolStr, deadline: Option<i64>, reserves: Charge },
+    Leave {
+        intent: Hash,
+        class: Class,
+        executor: SmolStr,
+        /// When it is due, where the runtime itself answers.
+        deadline: Option<i64>,
+        reserves: Charge,
+    },
     /// A budget of the flock is used up: `budget`, `limit`.
     Exhausted(String, u64),
     /// Nothing, because of this.

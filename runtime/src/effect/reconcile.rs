@@ -1,8 +1,8 @@
 //! What may be done about an action whose outcome is not known: a matter of its class.
 //!
-//! A crash, a timeout or a lost reply leaves one of three realities that look the same from here: it
-//! never happened, it happened, or it is still under way. So nothing is repeated and nothing is
-//! assumed, except where the class says how to find out.
+//! A crash, a timeout or a lost reply leaves one of three realities that look the same from here:
+//! it never happened, it happened, or it is still under way. So nothing is repeated and nothing
+//! is assumed, except where the class says how to find out.
 
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //! without asking again.
 //!
 //! An answer is found by the action and its intent; then by the intent, in the order in which the
-//! answers were recorded; and answers of a file that name no intent by the effect and its arguments.
-//! Nothing is served silently: the event that dispatches says `recorded`.
+//! answers were recorded; and answers of a file that name no intent by the effect and its
+//! arguments. Nothing is served silently: the event that dispatches says `recorded`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -187,7 +187,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::effect::intent_of;
+    use crate::effect::action::intent_of;
 
     fn file(lines: &str) -> Result<Recorded, String> {
         let mut file = tempfile::NamedTempFile::new().expect("a file for a test");

@@ -227,7 +227,7 @@ impl State {
     pub(crate) fn open_effects(&self) -> Vec<OpenEffect> {
         let mut open: Vec<&Action> = self.effects.iter().collect();
         open.sort_by_key(|action| action.facts.offset);
-        open.into_iter().map(|action| OpenEffect::of(action)).collect()
+        open.into_iter().map(OpenEffect::of).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! The folder that a flock works in, and what a fork of a branch gets of it: a copy as it was at the
-//! cut, or nothing, so that no write of a fork ever reaches its parent's files.
+//! The folder that a flock works in, and what a fork of a branch gets of it: a copy as it was at
+//! the cut, or nothing, so that no write of a fork ever reaches its parent's files.
 
 use std::fs;
 use std::io;

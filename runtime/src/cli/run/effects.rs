@@ -93,7 +93,8 @@ impl<'f> Effects<'f> {
         }
         let driver = self.driver()?;
         let asked = engine.open_effects().iter().any(|open| open.standing != Standing::Open);
-        if !driver.expects(engine, now()) && !(people && asked) {
+        let worth = driver.expects(engine, now()) || (people && asked);
+        if !worth {
             return Ok(false);
         }
         let over = async {

@@ -1,5 +1,5 @@
-//! Notices that somebody wants a run to end: Ctrl-C, or a signal to terminate. It then stops between
-//! two firings, what is out is told to end, and nothing is lost.
+//! Notices that somebody wants a run to end: Ctrl-C, or a signal to terminate. It then stops
+//! between two firings, what is out is told to end, and nothing is lost.
 
 use tokio::sync::watch;
 

@@ -69,6 +69,15 @@ pub(super) fn words(event: &Event) -> Option<String> {
             let conflict = if json("conflict") == true { ", against what was decided" } else { "" };
             format!("a late receipt for {effect}: {}{conflict}", text("status")?)
         }
+        _ => return grant_words(event),
+    })
+}
+
+/// The sentence of an event about grants, cancellation and time.
+fn grant_words(event: &Event) -> Option<String> {
+    let payload = event.payload();
+    let json = |name: &str| payload.get(name).map_or(Value::Null, ValueRef::to_json);
+    Some(match event.kind() {
         "effect.cancelling" => format!("cancels {}", json("scope")),
         "grant.given" => format!("grants {}", json("effects")),
         "grant.revoked" => format!("takes back {}", json("effects")),
@@ -76,7 +85,7 @@ pub(super) fn words(event: &Event) -> Option<String> {
             format!("gives no more than {} to what follows", Value::Object(payload.to_json()))
         }
         "flock.ticked" => "it is time for what waited".to_owned(),
-        "behavior.mended" => format!("{} is mended or gone", text("path")?),
+        "behavior.mended" => format!("{} is mended or gone", plain(json("path").as_str()?)),
         _ => return None,
     })
 }
