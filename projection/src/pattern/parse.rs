@@ -33,8 +33,7 @@ pub(crate) const KEYWORDS: [&str; 15] = [
 /// The text is not a pattern; the error points at the first token that does not fit.
 pub(crate) fn parse(text: &str) -> Result<Body, PatternError> {
     if text.len() > TEXT_MAX {
-        let whole = Span { start: 0, end: 1 };
-        return Err(PatternError::at(text, whole, "a pattern of more than 64 KiB"));
+        return Err(PatternError::at(text, start(text), "a pattern of more than 64 KiB"));
     }
     let tokens = lexer::tokens(text)?;
     let mut parser = Parser { text, tokens, at: 0, depth: 0, terms: 0 };
@@ -43,6 +42,24 @@ pub(crate) fn parse(text: &str) -> Result<Body, PatternError> {
         Token::End => Ok(body),
         _ => Err(parser.after_body(&body)),
     }
+}
+
+/// Checks that the canonical form of a text can itself be read.
+///
+/// # Errors
+/// It nests deeper or is longer than a pattern may.
+pub(crate) fn readable(text: &str, canonical: &str) -> Result<(), PatternError> {
+    parse(canonical).map(drop).map_err(|_| {
+        let message = format!(
+            "with all its brackets, it is nested deeper than {DEPTH_MAX} levels or longer than 64 KiB"
+        );
+        PatternError::at(text, start(text), message).fix("write it with fewer operators in a row")
+    })
+}
+
+/// The first character of a text.
+fn start(text: &str) -> Span {
+    Span { start: 0, end: text.chars().next().map_or(0, char::len_utf8) }
 }
 
 struct Parser<'t> {
