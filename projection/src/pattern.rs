@@ -109,7 +109,10 @@ impl Pattern {
         let program = compile::compile(text, &body)?;
         let outer = program.scopes[0].own;
         assert_eq!(outer & (outer + 1), 0, "the slots of the pattern itself come first");
-        Ok(Pattern { text: text.to_owned(), canonical: body.to_string(), program })
+        let canonical = body.to_string();
+        // Brackets that are printed where none were written may nest deeper than is read.
+        parse::readable::readable(text, &canonical)?;
+        Ok(Pattern { text: text.to_owned(), canonical, program })
     }
 
     /// The text as it was written.

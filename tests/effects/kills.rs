@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use behaviors::Stream;
 use effect::{Answer, Blame, Call, Class, EffectError, Executor, Limits, Pending, Seen};
 use log::{BranchName, Event, EventId, Log, LogId, RedbLog, read_all};
-use runtime::{Driver, Engine, Executors, Step, start_branch};
+use runtime::{Driver, Engine, Executors, OpenEffect, Step, start_branch};
 use serde_json::{Value, json};
 
 use super::wishing;
@@ -152,7 +152,13 @@ fn host(folder: &Path, class: Class, dies: &str) -> (Arc<dyn Log>, Vec<Event>) {
     };
     loop {
         while matches!(engine.step().expect("it runs"), Step::Fired(_)) {}
-        if dies == "before_outcome" && driver.has_news() {
+        let bound = || async { tokio::time::sleep(Duration::from_secs(5)).await };
+        let answers = |open: &OpenEffect| open.waits_for.starts_with("the answer to attempt");
+        if dies == "before_outcome" && engine.open_effects().iter().any(answers) {
+            // Its answer is here, and no event says so.
+            while !driver.has_news() {
+                driver.wait(&mut engine, now(), bound());
+            }
             die();
         }
         if driver.turn(&mut engine, now()).expect("it runs").landed > 0 {
@@ -162,7 +168,7 @@ fn host(folder: &Path, class: Class, dies: &str) -> (Arc<dyn Log>, Vec<Event>) {
         if !driver.expects(&engine, now()) {
             break;
         }
-        driver.wait(&mut engine, now(), async { tokio::time::sleep(Duration::from_secs(5)).await });
+        driver.wait(&mut engine, now(), bound());
     }
     let branch = engine.branch();
     drop((driver, engine));

@@ -8,6 +8,7 @@ mod case;
 mod clause;
 mod expression;
 mod list;
+pub(crate) mod readable;
 
 use smol_str::SmolStr;
 
@@ -107,13 +108,11 @@ impl<'t> Parser<'t> {
     /// The text is too long, or holds something that is no token.
     pub(crate) fn new(text: &'t str, reading: Reading) -> Result<Self, PatternError> {
         if text.len() > reading.text_max() {
-            let whole = Span { start: 0, end: 1 };
             let (what, kib) = (reading.word(), reading.text_max() >> 10);
-            return Err(PatternError::at(text, whole, format!("a {what} of more than {kib} KiB")));
+            return Err(PatternError::at(text, readable::start(text), format!("a {what} of more than {kib} KiB")));
         }
         let tokens = lexer::tokens(text)?;
-        let (at, depth, terms, reads, fatal) = (0, 0, 0, 0, None);
-        let (chains, bars) = (true, true);
+        let (at, depth, terms, reads, fatal, chains, bars) = (0, 0, 0, 0, None, true, true);
         Ok(Parser { text, reading, tokens, at, depth, terms, chains, reads, fatal, bars })
     }
 

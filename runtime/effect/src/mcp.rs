@@ -58,7 +58,8 @@ pub(crate) fn load(
     });
     let described = described.unwrap_or_else(|_| Err(broken("the client broke off")));
     let path = file.path.clone();
-    let described = described.map_err(|error| ToolError::Server { path: path.clone(), error })?;
+    let described = described
+        .map_err(|error| ToolError::Server { path: path.clone(), error: Box::new(error) })?;
     let wrong = |what: String| ToolError::File { path: path.clone(), line: 1, column: 1, what };
     for name in file.classes.keys() {
         if !described.iter().any(|tool| tool.name == *name) {

@@ -30,7 +30,7 @@ pub enum FlockError {
     #[error(transparent)]
     Tool(#[from] effect::tools::ToolError),
     #[error("the tools of the flock cannot be confined: {0}")]
-    Sandbox(effect::EffectError),
+    Sandbox(Box<effect::EffectError>),
     #[error("--set {text}: {what}")]
     Set { text: String, what: String },
 }

@@ -23,7 +23,7 @@ impl Flock {
         all.extend(builtin::all(&policy));
         let tools = effect::tools::load(&self.folder, self.sandbox)?;
         if !tools.is_empty() {
-            self.sandbox.check().map_err(FlockError::Sandbox)?;
+            self.sandbox.check().map_err(|error| FlockError::Sandbox(Box::new(error)))?;
         }
         all.extend(tools);
         Ok(all)

@@ -301,6 +301,7 @@ pub(crate) fn deep() -> Vec<String> {
         texts.push(format!("(a) WHERE true{}", " XOR true".repeat(count)));
         texts.push(format!("(a){}", "-->()".repeat(count)));
         texts.push("(".repeat(count));
+        texts.push("é".repeat(count));
         texts.push("/*".repeat(count));
         texts.push("`".repeat(count));
     }

@@ -22,7 +22,7 @@ pub enum ToolError {
     #[error("{path}:{line}:{column}: {what}", path = path.display())]
     File { path: PathBuf, line: usize, column: usize, what: String },
     #[error("{path}: the server does not answer as MCP: {error}", path = path.display())]
-    Server { path: PathBuf, error: EffectError },
+    Server { path: PathBuf, error: Box<EffectError> },
 }
 
 /// A tool file that can be used.
