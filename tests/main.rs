@@ -26,8 +26,8 @@ mod oracle;
 mod recover;
 mod refire;
 mod round;
-mod wake;
 mod tck;
+mod wake;
 mod world;
 
 mod purity;

@@ -9,6 +9,9 @@ mod clause;
 mod expression;
 mod list;
 pub(crate) mod readable;
+mod reading;
+
+pub(crate) use reading::Reading;
 
 use smol_str::SmolStr;
 
@@ -21,49 +24,6 @@ use crate::pattern::syntax::{
 
 /// How often each token may be read, on average, before it is given up to tell what is meant.
 const READS_MAX: usize = 100;
-
-/// What a text is read as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// A pattern: no clause follows it, and no path has a name.
-    Pattern,
-    /// A query, of which patterns are a part.
-    Query,
-}
-
-impl Reading {
-    /// What it is called.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Reading::Pattern => "pattern",
-            Reading::Query => "query",
-        }
-    }
-
-    /// The longest text, in bytes.
-    fn text_max(self) -> usize {
-        match self {
-            Reading::Pattern => 1 << 16,
-            Reading::Query => 1 << 20,
-        }
-    }
-
-    /// How deep brackets and operators may nest.
-    fn depth_max(self) -> usize {
-        match self {
-            Reading::Pattern => 64,
-            Reading::Query => 128,
-        }
-    }
-
-    /// How many terms the expressions may hold together.
-    fn terms_max(self) -> usize {
-        match self {
-            Reading::Pattern => 1000,
-            Reading::Query => 100_000,
-        }
-    }
-}
 
 /// Words that mean something inside an expression, so a variable of that name needs back quotes.
 pub(crate) const KEYWORDS: [&str; 15] = [
@@ -109,7 +69,11 @@ impl<'t> Parser<'t> {
     pub(crate) fn new(text: &'t str, reading: Reading) -> Result<Self, PatternError> {
         if text.len() > reading.text_max() {
             let (what, kib) = (reading.word(), reading.text_max() >> 10);
-            return Err(PatternError::at(text, readable::start(text), format!("a {what} of more than {kib} KiB")));
+            return Err(PatternError::at(
+                text,
+                readable::start(text),
+                format!("a {what} of more than {kib} KiB"),
+            ));
         }
         let tokens = lexer::tokens(text)?;
         let (at, depth, terms, reads, fatal, chains, bars) = (0, 0, 0, 0, None, true, true);
