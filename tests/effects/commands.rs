@@ -38,9 +38,11 @@ def go(event):
 "#;
 
 /// Runs a command; gives its exit code, and what it wrote as data and as messages.
+/// A command; a run is trusted, since nobody is there to be asked.
 fn starling(args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let all = ["starling"].iter().chain(args).map(Into::into);
+    let trust: &[&str] = if args.first() == Some(&"run") { &["--trust"] } else { &[] };
+    let all = ["starling"].iter().chain(args).chain(trust).map(Into::into);
     let code = runtime::cli::run(all, Box::new(std::io::empty()), &mut out, &mut err);
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (code, text(out), text(err))

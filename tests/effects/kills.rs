@@ -38,7 +38,7 @@ struct Ledger {
 }
 
 fn die() -> ! {
-    // Once: a second child would hold what is open here for the moment before it is another program.
+    // Once: a second child would hold what is open here until it is another program.
     if DYING.swap(true, Ordering::SeqCst) {
         loop {
             std::thread::park();

@@ -3,6 +3,7 @@
 //! Time is that of the thread, of whole streams of changes: what the fold and the pattern cost
 //! together, and without the fold. A step is one element looked at. `-- full` adds the large
 //! railways, up to size 512.
+#![allow(clippy::disallowed_methods, reason = "a bench reads its arguments")]
 
 mod claims;
 mod crowded;

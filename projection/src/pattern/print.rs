@@ -176,6 +176,15 @@ impl Display for Inside<'_> {
     }
 }
 
+/// `[(a)-->(b) WHERE condition | value]`
+fn write_collect(f: &mut Formatter<'_>, body: &Body, value: &Expr) -> fmt::Result {
+    f.write_str("[")?;
+    separated(f, &body.chains)?;
+    let mut conditions = body.condition.iter();
+    conditions.try_for_each(|condition| write!(f, " WHERE {}", BeforeBar(condition)))?;
+    write!(f, " | {value}]")
+}
+
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let own = level(&self.kind);
@@ -236,14 +245,7 @@ impl Display for Expr {
             }
             ExprKind::Case(case) => case.fmt(f),
             ExprKind::Each(each) => each.fmt(f),
-            ExprKind::Collect(body, value) => {
-                f.write_str("[")?;
-                separated(f, &body.chains)?;
-                let mut conditions = body.condition.iter();
-                conditions
-                    .try_for_each(|condition| write!(f, " WHERE {}", BeforeBar(condition)))?;
-                write!(f, " | {value}]")
-            }
+            ExprKind::Collect(body, value) => write_collect(f, body, value),
             ExprKind::Aggregate(part) => part.fmt(f),
             ExprKind::Column(place) => write!(f, "#{place}"),
         }

@@ -1,4 +1,5 @@
 //! What a script can say, and what it is told when it says something else.
+#![allow(clippy::disallowed_methods, reason = "tests read the sources and use threads")]
 
 mod limits;
 mod loading;

@@ -80,7 +80,7 @@ fn listed(file: &ToolFile) -> Listed {
     };
     let mut wants: Vec<String> = file.effects.iter().map(|want| want.phrase().to_owned()).collect();
     wants.extend(file.reads.iter().map(|path| format!("to read {path}")));
-    let secrets = file.env.iter().filter_map(|(_, value)| value.strip_prefix('$'));
+    let secrets = file.env.values().filter_map(|value| value.strip_prefix('$'));
     wants.extend(secrets.map(|name| format!("the variable {name}")));
     Listed {
         effect,

@@ -123,7 +123,9 @@ fn act(stream: &TcpStream, world: &Arc<Mutex<World>>, asked: &Asked) -> io::Resu
     if !["book", "pay", "mail", "publish"].contains(&asked.what.as_str()) {
         return reply(stream, "404 Not Found", &json!({"error": "there is nothing of that name"}));
     }
-    match lock(world).next_mode(asked) {
+    // Bound first: in the head of the match the ledger would stay locked to its end.
+    let mode = lock(world).next_mode(asked);
+    match mode {
         Mode::NeverReceived => Ok(()),
         Mode::ServerError => {
             let body = json!({"error": "the gateway is out of order"});
@@ -189,7 +191,8 @@ fn receipt(line: &Value) -> Value {
 fn quote(stream: &TcpStream, world: &Arc<Mutex<World>>, asked: &Asked) -> io::Result<()> {
     let item = asked.args["item"].as_str().unwrap_or("");
     let price = 100 + 10 * item.len();
-    match lock(world).next_mode(asked) {
+    let mode = lock(world).next_mode(asked);
+    match mode {
         Mode::Ok => reply(stream, "200 OK", &json!({"item": item, "price": price})),
         Mode::Slow => {
             thread::sleep(LATER);
