@@ -83,11 +83,7 @@ fn a_fork_before_the_request_is_served_what_its_parent_was_told() {
 fn what_is_open_at_the_cut_stays_with_the_parent() {
     let tool = Arc::new(Scripted::new(Class::Keyed, [Does::Hangs]));
     let mut world = World::new(&wishing(&wishes(1)), &[("tool:x", &tool)]);
-    world.settle_or(|world| world.driver_out() > 0);
-    // It is out; that it was called as well is the matter of another thread.
-    while tool.calls().is_empty() {
-        std::thread::yield_now();
-    }
+    world.until_called(&tool);
     world.running.engine.commit().unwrap();
     let cut = place(&world, "effect.dispatched") + 1;
     let mut child = fork(&world, cut, Serving::RecordedThenLive, &tool);

@@ -11,7 +11,7 @@ use crate::support::effects::{Does, Scripted, World, error};
 /// An attempt is out, and the process dies.
 fn crashed(class: Class, seen: impl IntoIterator<Item = Seen>) -> (World, Arc<Scripted>) {
     let (mut world, tool) = one(Scripted::new(class, [Does::Hangs]).seeing(seen));
-    world.settle_or(|world| world.driver_out() > 0);
+    world.until_called(&tool);
     assert_eq!(world.story(), "requested dispatched");
     (world.crash(), tool)
 }

@@ -190,6 +190,14 @@ impl World {
         self.settle_or(|_| false);
     }
 
+    /// Goes on until an attempt is out and its executor was called, on whatever thread.
+    pub(crate) fn until_called(&mut self, tool: &Scripted) {
+        self.settle_or(|world| world.driver_out() > 0);
+        while tool.calls().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
     /// As `settle`, but stops early when `done` says so.
     pub(crate) fn settle_or(&mut self, done: impl Fn(&World) -> bool) {
         for _ in 0..10_000 {
