@@ -146,11 +146,14 @@ fn fan_out_script() -> Vec<Loaded> {
     loaded
 }
 
+/// The word after `--` that a row must have, if there is one.
+fn only() -> Option<String> {
+    std::env::args().skip(1).find(|word| word != "full" && !word.starts_with('-'))
+}
+
 /// One row: firings a second at each size.
 fn row(name: &str, sizes: &[u64], mut make: impl FnMut() -> Engine) {
-    let mut words =
-        std::env::args().skip(1).filter(|word| word != "full" && !word.starts_with('-'));
-    if words.next().is_some_and(|word| !name.contains(&word)) {
+    if only().is_some_and(|word| !name.contains(&word)) {
         return;
     }
     print!("{name:<44}");
@@ -312,7 +315,7 @@ fn main() {
     row("chain on a kind, Rust, durable", sizes, || engine(&fresh(), chain(), "ball", none()));
     row("chain on a kind, script, durable", sizes, || engine(&fresh(), script(), "ball", none()));
     row("1 to 1,000, Rust, durable", sizes, || engine(&fresh(), fan_out(), "round", none()));
-    if std::env::args().skip(1).any(|word| word != "full" && !word.starts_with('-')) {
+    if only().is_some() {
         return;
     }
     println!("\ndecode and fold from disk, events a second: a small world, one that grows");
