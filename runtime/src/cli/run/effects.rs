@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use log::{Branch, BranchName, Log, Offset, Store};
+use log::{Branch, BranchId, BranchName, Log, Offset, Store};
 
 use super::stop::Stop;
 use crate::cli::failure::Failure;
@@ -19,6 +19,8 @@ pub(super) struct Effects<'f> {
     branch: BranchName,
     serving: Serving,
     recorded: Recorded,
+    /// Whose answers are served, and from where on: read with the first effect.
+    parent: Option<(&'f Store, BranchId, Offset)>,
     workspace: Option<PathBuf>,
     driver: Option<Driver>,
 }
@@ -28,25 +30,25 @@ impl<'f> Effects<'f> {
     /// live.
     pub(super) fn new(
         flock: &'f Flock,
-        store: &Store,
+        store: &'f Store,
         branch: &Branch,
         live: Option<Serving>,
     ) -> Result<Self, Failure> {
         let (mut serving, mut recorded) = (Serving::Live, Recorded::default());
+        let mut parent = None;
         if let Some((file, mode)) = &flock.answers {
             recorded = Recorded::of_file(file).map_err(Failure::Usage)?;
             serving = *mode;
         }
         if let (None, Some(fork)) = (&flock.answers, &branch.fork) {
-            let from = Offset::new(fork.cut.count());
-            recorded = Recorded::of_log(store as &dyn Log, fork.parent, from)?;
+            parent = Some((store, fork.parent, Offset::new(fork.cut.count())));
             serving = Fork::read(&fork.serving).serving.unwrap_or(Serving::Recorded);
         }
         let declared = flock.workspace.as_deref();
         let workspace = workspace::of(store as &dyn Log, &flock.folder, declared, branch)?;
         let serving = live.unwrap_or(serving);
         let branch = branch.name.clone();
-        Ok(Effects { flock, branch, serving, recorded, workspace, driver: None })
+        Ok(Effects { flock, branch, serving, recorded, parent, workspace, driver: None })
     }
 
     /// Whether there is anything about effects or times to be done.
@@ -57,6 +59,9 @@ impl<'f> Effects<'f> {
     fn driver(&mut self) -> Result<&mut Driver, Failure> {
         if self.driver.is_none() {
             let executors = self.flock.executors()?;
+            if let Some((store, parent, from)) = self.parent {
+                self.recorded = Recorded::of_log(store as &dyn Log, parent, from)?;
+            }
             let failed = |error| Failure::Failed(format!("effects cannot be run: {error}"));
             let mut driver = Driver::new(self.branch.as_str(), executors).map_err(failed)?;
             driver.serve(self.serving, std::mem::take(&mut self.recorded));
