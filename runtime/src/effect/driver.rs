@@ -194,10 +194,12 @@ impl Driver {
         calls: &mut Vec<(Action, Leaving)>,
     ) -> Result<usize, EngineError> {
         let mut landed = 0;
+        // Where there is no room nothing moves, however many wait.
         let waiting: Vec<(SmolStr, Vec<EventId>)> = engine
             .effects()
             .requested()
             .iter()
+            .filter(|(effect, _)| self.has_room(effect))
             .map(|(effect, of)| (effect.clone(), of.values().copied().collect()))
             .collect();
         for (effect, of) in waiting {
