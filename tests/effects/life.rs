@@ -106,6 +106,24 @@ fn a_reply_that_is_lost_is_unknown_and_an_executor_that_breaks_off_too() {
     }
 }
 
+/// A slow reader that yields when its time is over once ended as cancelled, though nobody had
+/// cancelled it: it and the driver have the same time, and the driver's was over first.
+#[test]
+fn what_yields_when_its_time_is_over_was_not_cancelled_and_is_tried_again() {
+    let script = [Does::Yields, Does::Succeeds(json!({"n": 1}))];
+    let tool = Scripted::new(Class::ReadOnly, script).within(Duration::from_millis(20));
+    let (mut world, tool) = one(tool);
+    world.settle_or(|world| !world.payloads("attempt.ended").is_empty());
+    let ended = world.payloads("attempt.ended")[0].clone();
+    assert_eq!(
+        (&ended["status"], &ended["error"]["kind"]),
+        (&json!("failed"), &json!("runtime.timeout"))
+    );
+    world.pass(100_000);
+    assert_eq!(world.story(), "requested dispatched retry dispatched attempt.succeeded succeeded");
+    assert_eq!(tool.calls().len(), 2);
+}
+
 /// Row 103 of the public failures: a tool that ignores its cancellation.
 #[test]
 fn a_tool_that_takes_too_long_is_unknown_and_its_late_receipt_settles_it() {

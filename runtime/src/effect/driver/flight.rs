@@ -103,6 +103,17 @@ fn overdue(why: Why) -> EffectError {
     EffectError::new(kind, Blame::Tool, what, "find out what became of it, then settle it")
 }
 
+/// The answer of an attempt that was told to end. An executor hears of both reasons by the same
+/// token: what it calls cancelled while nobody cancelled it was over its time, and did nothing.
+fn stopped(why: Why, answer: Answer) -> Answer {
+    if (why, &answer) != (Why::Timeout, &Answer::Cancelled) {
+        return answer;
+    }
+    let what = "its time was over, and it was ended before it took effect";
+    let action = "give it more time, or less to do";
+    Answer::Failed(EffectError::new("runtime.timeout", Blame::Tool, what, action).retryable())
+}
+
 /// Starts an attempt.
 pub(super) fn start(
     runtime: &tokio::runtime::Runtime,
@@ -123,7 +134,7 @@ pub(super) fn start(
 async fn fly(executor: Arc<dyn Executor>, call: Call, owed: Owed, cancel_within: Duration) {
     let run = executor.run(&call);
     tokio::pin!(run);
-    tokio::select! {
+    let why = tokio::select! {
         biased;
         answer = &mut run => {
             owed.signal(Signal::Finished(answer));
@@ -131,16 +142,18 @@ async fn fly(executor: Arc<dyn Executor>, call: Call, owed: Owed, cancel_within:
         }
         () = call.cancel.cancelled() => {
             owed.signal(Signal::Cancelled);
+            Why::Cancelled
         }
         () = tokio::time::sleep(call.timeout) => {
             owed.signal(Signal::TimedOut);
             call.cancel.cancel();
+            Why::Timeout
         }
-    }
+    };
     // It was told to end: the bound for that begins.
     let answer = tokio::time::timeout(cancel_within, &mut run).await;
     if let Ok(answer) = answer {
-        owed.signal(Signal::Finished(answer));
+        owed.signal(Signal::Finished(stopped(why, answer)));
         return;
     }
     owed.signal(Signal::Overdue);
