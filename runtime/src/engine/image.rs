@@ -22,7 +22,7 @@ use super::subscription::Subscription;
 use crate::effect::{Action, Facts, Ledger};
 
 /// The version of the fold's rules and of this layout. Another version's snapshots are not read.
-pub(crate) const RULES_VERSION: u32 = 2;
+pub(crate) const RULES_VERSION: u32 = 3;
 
 /// All of a state but its graph.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ struct Image {
     ledger: Ledger,
     /// Open actions, each with the offset of its last revision.
     actions: Vec<(Facts, u64)>,
+    /// Behaviors that wait for an answer, by the action that they asked.
+    asking: Vec<(EventId, ActivationImage)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,6 +76,7 @@ struct ActivationImage {
     goal: EventId,
     scopes: Option<Vec<EventId>>,
     handled: Option<u64>,
+    answered: bool,
 }
 
 /// Collects the events that images name.
@@ -102,6 +105,7 @@ impl Events {
             goal: activation.goal,
             scopes: activation.scopes.as_deref().map(<[EventId]>::to_vec),
             handled: activation.handled.as_ref().map(|event| self.name(event)),
+            answered: activation.answered,
         }
     }
 
@@ -140,7 +144,10 @@ impl State {
         let delayed = delayed.map(|(due, waiting)| (due, events.activation(waiting))).collect();
         let actions = self.effects.iter();
         let actions = actions.map(|a| (a.facts.clone(), events.name(&a.asked))).collect();
+        let asking = self.asking.iter();
+        let asking = asking.map(|(id, waiting)| (*id, events.activation(waiting))).collect();
         let image = Image {
+            asking,
             rules: RULES_VERSION,
             head: self.head.count(),
             taken: self.taken,
@@ -225,6 +232,9 @@ impl State {
         for (facts, asked) in image.actions {
             state.effects.insert(Action { asked: decoder.event(asked)?.clone(), facts });
         }
+        for (id, waiting) in image.asking {
+            state.asking.insert(id, decoder.activation(waiting)?);
+        }
         Ok(state)
     }
 }
@@ -268,6 +278,7 @@ impl Decoder {
             goal: image.goal,
             scopes: image.scopes.map(Into::into),
             handled: image.handled.map(|at| self.event(at).cloned()).transpose()?,
+            answered: image.answered,
         })
     }
 }

@@ -90,7 +90,7 @@ impl State {
         tracing::debug!(behavior = %new.name, hash = %new.hash, at = %event.offset(), "loaded");
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
-        let failed = self.failed.remove(&name).unwrap_or_default();
+        let mut failed = self.failed.remove(&name).unwrap_or_default();
         let standing = match new.metadata.trigger.is_match() {
             true => self.rows_of(&new),
             false => Ok(Vec::new()),
@@ -98,6 +98,10 @@ impl State {
         let costly = standing.is_err();
         let standing = standing.unwrap_or_default();
         let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
+        if new.metadata.trigger.is_match() {
+            // One that asked and was not answered has not had its say: the new version asks again.
+            failed.extend(self.forget_questions(&name).into_iter().map(|first| first.row.bound));
+        }
         let wanted: Vec<Row> = if same && !self.suspended.contains_key(&name) {
             standing.into_iter().filter(|row| failed.contains(&row.bound)).collect()
         } else {
@@ -147,6 +151,7 @@ impl State {
     }
 
     fn unload(&mut self, name: &SmolStr) {
+        self.forget_questions(name);
         self.agenda.withdraw_all(name);
         self.subscriptions.remove(name);
         self.failed.remove(name);

@@ -2,6 +2,7 @@
 //! refused by name.
 #![allow(missing_docs, reason = "the fields of errors are facts named by the message")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,8 @@ struct FlockFile {
     #[serde(default)]
     retry: toml::Table,
     answers: Option<policy::Answers>,
+    #[serde(default)]
+    models: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Default, Deserialize)]
@@ -119,7 +122,7 @@ struct StartEvent {
     changes: Vec<toml::Table>,
 }
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "name",
     "run",
     "settings",
@@ -131,8 +134,9 @@ const TABLES: [&str; 11] = [
     "workspace",
     "retry",
     "answers",
+    "models",
 ];
-const LATER: [&str; 3] = ["models", "mcp", "use"];
+const LATER: [&str; 2] = ["mcp", "use"];
 
 /// Reads `flock.toml`; the behavior files are left out.
 pub(super) fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
@@ -202,7 +206,9 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         guards: file.guards,
         workspace: file.workspace,
         retry: file.retry,
+        models: file.models,
     };
+    let models = policy::models(&said.models, folder)?;
     let policy = said.payload()?;
     let events = file.start.iter().enumerate().map(|(n, event)| start_event(n, event));
     Ok(Flock {
@@ -218,6 +224,7 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         policy,
         workspace,
         answers,
+        models,
         events: events.collect::<Result<_, String>>()?,
         report: file.report.into_iter().map(report).collect::<Result<_, String>>()?,
         sources: Vec::new(),
