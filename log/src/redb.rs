@@ -66,11 +66,11 @@ impl RedbLog {
         RedbLog::open_within(path, Duration::ZERO)
     }
 
-    /// Opens the store at `path`. Never makes one. Waits up to two seconds for an owner that leaves.
+    /// Opens the store at `path`. Never makes one. Waits two seconds for an owner that leaves.
     ///
     /// # Errors
-    /// `Missing`; `Owned`, where another process keeps it open; `RolledBack`, `Replaced` or `Anchor`,
-    /// where it is not what its anchor remembers; or it is damaged or no store at all.
+    /// `Missing`; `Owned`, where another process keeps it open; `RolledBack`, `Replaced` or
+    /// `Anchor`, where it is not what its anchor remembers; or it is damaged or no store at all.
     pub fn open(path: &Path) -> Result<RedbLog, LogError> {
         RedbLog::open_within(path, open::PATIENCE)
     }

@@ -64,7 +64,9 @@ impl Store {
             if Instant::now() > deadline {
                 let path = self.path.clone();
                 let told = match held {
-                    LogError::Owned { .. } => "it has the store open and serves no guests".to_owned(),
+                    LogError::Owned { .. } => {
+                        "it has the store open and serves no guests".to_owned()
+                    }
                     held => held.to_string(),
                 };
                 let what = format!("{told} (waited {} s)", PATIENCE.as_secs());
