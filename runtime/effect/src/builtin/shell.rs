@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::Policy;
 use super::local::no_workspace;
+use super::worktree;
 use crate::answer::{Answer, Seen};
 use crate::call::Call;
 use crate::class::Class;
@@ -69,6 +70,15 @@ pub(super) async fn run(
     writes: Writes,
 ) -> Result<Done, EffectError> {
     let workspace = call.workspace.as_ref().ok_or_else(no_workspace)?;
+    let mut also = (Vec::new(), Vec::new());
+    if let Some(shared) = worktree::shared(workspace) {
+        // A commit in a second working tree adds objects to the repository; its branches, settings
+        // and hooks are not written from here.
+        if writes == Writes::Yes && call.effect == "git.commit" {
+            also.1.extend([shared.common.join("objects"), shared.own]);
+        }
+        also.0.push(shared.common);
+    }
     let canonical = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.into());
     let command = Command {
         argv,
@@ -80,7 +90,8 @@ pub(super) async fn run(
             workspace: Some(canonical(workspace)),
             writes: writes == Writes::Yes,
             network: false,
-            reads: Vec::new(),
+            reads: also.0,
+            also_writes: also.1,
         },
         memory_bytes: None,
     };
