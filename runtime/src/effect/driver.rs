@@ -6,6 +6,7 @@
 
 mod flight;
 mod fork;
+mod serve;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -19,7 +20,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::flight::{InFlight, Report};
 use super::action::{Stage, is_inner};
-use super::events::{self, Ending, Leaving, at};
+use super::budget::Charge;
+use super::events::{self, Leaving, at};
 use super::executors::Executors;
 use super::guard::Checked;
 use super::next::{Move, View, next};
@@ -160,6 +162,10 @@ impl Driver {
         self.tell_cancelled(engine);
         let mut calls = Vec::new();
         for id in engine.effects().due(now.ms()) {
+            // Thousands may be due after a crash: what has to wait for room costs next to nothing.
+            if self.lacks_room(engine, &id) {
+                continue;
+            }
             turn.landed += self.due(engine, id, now, &mut calls)?;
         }
         turn.landed += self.let_leave(engine, now, &mut calls)?;
@@ -220,6 +226,13 @@ impl Driver {
         busy < executor.limits().concurrent.max(1) && out < self.out_max
     }
 
+    /// Whether something due waits for room, or for the look that is under way.
+    fn lacks_room(&self, engine: &Engine, id: &EventId) -> bool {
+        let Some(action) = engine.effects().get(id) else { return true };
+        let needs = matches!(action.facts.stage, Stage::Waiting { .. } | Stage::Unknown(_));
+        needs && (self.looking.contains(id) || !self.has_room(&action.facts.effect))
+    }
+
     /// Takes the next step of an action that waits to leave.
     fn step(
         &mut self,
@@ -262,7 +275,7 @@ impl Driver {
             Move::Link(to) => vec![at(events::linked(facts, &to), now)],
             Move::Serve { intent, served } => {
                 self.checked.forget(&id);
-                served_drafts(engine, &action, intent, &served, now)
+                serve::drafts(engine, &action, intent, &served, now)
             }
             Move::Leave { intent, class, executor, deadline, reserves } => {
                 self.checked.forget(&id);
@@ -362,7 +375,7 @@ impl Driver {
     ) -> Result<usize, EngineError> {
         let facts = &action.facts;
         let Some(executor) = self.executors.get(&facts.effect) else { return Ok(0) };
-        let reserved = executor.reserve(&action.args());
+        let reserves = Charge::of_reserve(executor.reserve(&action.args()));
         let leaving = Leaving {
             attempt: facts.attempts + 1,
             executor: facts.effect.clone(),
@@ -370,7 +383,7 @@ impl Driver {
             epoch: engine.epoch(),
             deadline: self.deadline(&facts.effect, now),
             intent: facts.intent.expect("what has left had an intent"),
-            reserves: settle::usage_json(reserved),
+            reserves: reserves.to_json(),
             sequence: None,
             again: Some(why),
         };
@@ -470,31 +483,4 @@ fn land(engine: &mut Engine, drafts: Vec<Draft>) -> Result<usize, EngineError> {
         engine.land_effects(drafts)?;
     }
     Ok(count)
-}
-
-/// A recorded answer: it leaves, ends and is the outcome in one batch, and nobody outside hears.
-fn served_drafts(
-    engine: &Engine,
-    action: &Action,
-    intent: log::Hash,
-    served: &super::recorded::Served,
-    now: Time,
-) -> Vec<Draft> {
-    let leaving = Leaving {
-        attempt: action.facts.attempts + 1,
-        executor: "recorded".into(),
-        class: effect::Class::ReadOnly,
-        epoch: engine.epoch(),
-        deadline: now.ms(),
-        intent,
-        reserves: serde_json::json!({}),
-        sequence: served.sequence,
-        again: None,
-    };
-    let mut drafts = vec![at(events::dispatched(&action.facts, &leaving), now)];
-    let mut left = action.clone();
-    left.facts.attempts = leaving.attempt;
-    let ending: Ending = served.ending.clone();
-    drafts.extend(approve::answered(engine.effects(), &left, leaving.attempt, ending, now));
-    drafts
 }

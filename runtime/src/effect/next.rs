@@ -6,7 +6,7 @@
 
 use effect::{Blame, Class, EffectError};
 use log::{EventId, Hash};
-use serde_json::{Value, json};
+use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::action::{Action, Stage, intent_of, question_of};
@@ -223,9 +223,7 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
         return leave_inner(action, view, intent);
     }
     let Some(executor) = executor else { return Move::Wait("nobody here can do it") };
-    let reserved = executor.reserve(&action.args());
-    let reserves =
-        Charge::of_usage(Some(&json!({"tokens": reserved.tokens, "cost": reserved.cost})));
+    let reserves = Charge::of_reserve(executor.reserve(&action.args()));
     if let Some(stop) = over(action, view, reserves) {
         return stop;
     }
