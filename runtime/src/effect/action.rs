@@ -54,7 +54,8 @@ pub(crate) struct Facts {
     pub(crate) time: i64,
     /// How often its arguments were rewritten.
     pub(crate) revision: u32,
-    /// The guards that let this revision pass, each with the hash of its source.
+    /// The guards that let this revision pass, each with the hash of its source; one with a
+    /// pattern, once for each match.
     pub(crate) allowed: BTreeMap<SmolStr, SmolStr>,
     /// Who refused, and why.
     pub(crate) denied: Option<(SmolStr, String)>,
@@ -66,10 +67,21 @@ pub(crate) struct Facts {
     pub(crate) intent: Option<Hash>,
     /// What is set aside for it in its budgets.
     pub(crate) reserved: Charge,
-    /// The request that a guard asks this to judge: action, revision, and the guard's actor.
-    pub(crate) judges: Option<(EventId, u32, SmolStr)>,
+    /// The request that a guard asks this to judge.
+    pub(crate) judges: Option<Judges>,
     /// When its first attempt was dispatched: a provider's window is counted from here.
     pub(crate) first: i64,
+}
+
+/// What a guard asks an effect to judge.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Judges {
+    pub(crate) action: EventId,
+    pub(crate) revision: u32,
+    /// Who the guard is, with the hash of its source.
+    pub(crate) actor: SmolStr,
+    /// The match on which it was asked, if it has a pattern.
+    pub(crate) question: Option<SmolStr>,
 }
 
 /// How far an action is.

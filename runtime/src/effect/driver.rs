@@ -245,7 +245,7 @@ impl Driver {
         let view = View {
             effects: engine.effects(),
             policy: engine.policy(),
-            guards: engine.guards(),
+            guards: engine.guards(&action),
             limit: engine.request_limit(&action.facts.behavior),
             executors: &self.executors,
             serving: self.serving,
@@ -271,6 +271,9 @@ impl Driver {
                 approve::ended(engine.effects(), &action, &ending, now)
             }
             Move::Rewrite(args) => vec![at(events::rewritten(&action, &args), now)],
+            Move::Ask(guard) => {
+                vec![at(events::asked(facts, &guard, engine.head().count()), now)]
+            }
             Move::Hold { expires } => vec![at(events::held(facts, expires), now)],
             Move::Link(to) => vec![at(events::linked(facts, &to), now)],
             Move::Serve { intent, served } => {

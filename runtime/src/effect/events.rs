@@ -93,6 +93,13 @@ pub(crate) fn rewritten(action: &Action, args: &Value) -> Draft {
     draft
 }
 
+/// A guard is asked whose pattern the request meets only now.
+pub(crate) fn asked(facts: &Facts, guard: &str, at: u64) -> Draft {
+    let payload =
+        object([("guard", Some(json!(guard))), ("revision", Some(json!(facts.revision)))]);
+    about(facts, "effect.asked", at, payload)
+}
+
 /// It waits for a person until then.
 pub(crate) fn held(facts: &Facts, expires: i64) -> Draft {
     let payload =

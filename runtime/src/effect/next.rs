@@ -14,7 +14,7 @@ use super::budget::Charge;
 use super::events::Ending;
 use super::executors::Executors;
 use super::grant::{Ungranted, fits};
-use super::guard::{Checked, REVISIONS_MAX, Verdicts, absent};
+use super::guard::{Checked, Missing, REVISIONS_MAX, Verdicts, absent};
 use super::policy::Policy;
 use super::recorded::{Recorded, Served, Serving};
 use super::state::Effects;
@@ -40,6 +40,8 @@ pub(crate) enum Move {
     End(Ending),
     /// Its executor understands other arguments.
     Rewrite(Value),
+    /// This guard is to be asked.
+    Ask(SmolStr),
     /// A person is asked, until then.
     Hold { expires: i64 },
     /// The same is under way.
@@ -91,8 +93,10 @@ pub(crate) fn next(action: &Action, view: &View<'_>, checked: &mut Checked) -> M
             Err(error) => return Move::End(Ending::with("rejected", error)),
         }
     }
-    if view.guards.missing(action).is_some() {
-        return Move::Wait("a guard has not spoken yet");
+    match view.guards.missing(action) {
+        Some(Missing::Word) => return Move::Wait("a guard has not spoken yet"),
+        Some(Missing::Question(guard)) => return Move::Ask(guard.clone()),
+        None => {}
     }
     if facts.revision > REVISIONS_MAX {
         return too_often();
@@ -131,6 +135,10 @@ fn refused(action: &Action, view: &View<'_>) -> Option<Move> {
     if let Some(name) = absent(&view.policy.guards, &view.guards) {
         let message = format!("the guard `{name}` that flock.toml names is not loaded");
         return Some(rejected("policy.guard", message, "put it back, or change `guards`"));
+    }
+    if let Some(guard) = view.guards.costly {
+        let message = format!("whether `{guard}` is to be asked costs too many steps to find out");
+        return Some(rejected("policy.guard", message, "bound the guard's pattern"));
     }
     if let Some(limit) = view.limit.filter(|limit| facts.nth > *limit) {
         let message = format!("{} may request {limit} effects", facts.behavior);

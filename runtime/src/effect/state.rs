@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::action::{Action, Chain, Doubt, Facts, Running, Stage};
+use super::action::{Action, Chain, Doubt, Facts, Judges, Running, Stage};
 use super::budget::{Account, Ceiling, Charge};
 use super::cancel::Scope;
 use super::grant::Granted;
+use super::guard::voice;
 
 /// All that is known about effects, besides the open actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -297,9 +298,10 @@ impl Effects {
         }
         let reason = text(event, "reason").unwrap_or_default();
         let allows = text(event, "verdict").as_deref() == Some("allow");
+        let voice = voice(&guard, text(event, "question").as_deref());
         self.change(id, |action| {
             if allows {
-                action.facts.allowed.insert(guard.into(), actor.into());
+                action.facts.allowed.insert(voice, actor.into());
             } else {
                 action.facts.denied.get_or_insert((guard.into(), reason));
             }
@@ -439,11 +441,12 @@ fn update_doubt(doubt: &mut Doubt, event: &Event) {
 }
 
 /// What a guard asks an effect to judge.
-fn judged_by(event: &Event) -> Option<(EventId, u32, SmolStr)> {
+fn judged_by(event: &Event) -> Option<Judges> {
     let judges = event.payload().get("judges")?.to_json();
     let action = judges["action"].as_str()?.parse().ok()?;
     let revision = u32::try_from(judges["revision"].as_u64()?).ok()?;
-    Some((action, revision, event.actor().into()))
+    let question = judges["question"].as_str().map(SmolStr::from);
+    Some(Judges { action, revision, actor: event.actor().into(), question })
 }
 
 /// The action that an event is about.

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use super::bounds::Reached;
 use super::state::State;
 use super::{Engine, EngineError};
-use crate::effect::{Action, Answered, Effects, Guard, OpenEffect, Policy, Scope, Stage, Verdicts};
+use crate::effect::{Action, Answered, Effects, OpenEffect, Policy, Scope, Stage, Verdicts};
 use crate::effect::{answered, cancelled, ended, is_inner};
 
 impl Engine {
@@ -41,14 +41,9 @@ impl Engine {
         self.claim.epoch.get()
     }
 
-    /// The guards that are loaded.
-    pub(crate) fn guards(&self) -> Verdicts<'_> {
-        let guards = self.state.subscriptions.guards().map(|guard| Guard {
-            name: &guard.name,
-            actor: &guard.actor,
-            trigger: &guard.metadata.trigger,
-        });
-        Verdicts { guards: guards.collect() }
+    /// What the loaded guards have to say about a request.
+    pub(crate) fn guards(&self, action: &Action) -> Verdicts<'_> {
+        self.state.verdicts(action)
     }
 
     /// How many effects a behavior may request, if it says so.

@@ -8,7 +8,7 @@ use behaviors::{Proposal, Word};
 use log::{Change, WriteOp};
 use serde_json::{Map, Value, json};
 
-use super::activation::Activation;
+use super::activation::{Activation, row_name};
 use super::guards::judged;
 use super::state::State;
 use crate::effect::REVISIONS_MAX;
@@ -48,7 +48,11 @@ fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Prop
         let shown = activation.seen();
         let revision = shown.payload().get("revision").and_then(|n| n.as_i64()).unwrap_or(0);
         let action = judged(shown).to_string();
-        payload.insert("judges".to_owned(), json!({"action": action, "revision": revision}));
+        let mut judges = json!({"action": action, "revision": revision});
+        if let Some(question) = question(state, activation) {
+            judges["question"] = json!(question);
+        }
+        payload.insert("judges".to_owned(), judges);
     }
     properties.insert("status".to_owned(), json!("requested"));
     // Who asks is no part of a keyed request, whose content must not depend on it.
@@ -115,6 +119,9 @@ fn verdict(state: &State, activation: &Activation, proposal: Proposal) -> Propos
         "allow"
     };
     payload.insert("verdict".to_owned(), json!(verdict));
+    if let Some(question) = question(state, activation) {
+        payload.insert("question".to_owned(), json!(question));
+    }
     let args = shown.payload().get("args").map_or(Value::Null, |args| args.to_json());
     let hash = log::Hash::of(args.to_string().as_bytes()).to_string();
     payload.insert("args_hash".to_owned(), json!(hash));
@@ -138,6 +145,12 @@ fn verdict(state: &State, activation: &Activation, proposal: Proposal) -> Propos
         payload.insert("stale".to_owned(), json!(true));
     }
     Proposal { kind: "effect.judged".into(), payload, changes, key: None, word }
+}
+
+/// The match on which a guard is asked, if it has a pattern.
+fn question(state: &State, activation: &Activation) -> Option<String> {
+    let guard = state.subscriptions.get(&activation.behavior)?;
+    guard.pattern.as_ref().map(|_| row_name(&activation.row.bound))
 }
 
 fn write(op: WriteOp, id: &str, properties: Map<String, Value>) -> Change {
