@@ -17,6 +17,7 @@ mod cancel;
 mod describe;
 mod driver;
 mod events;
+mod excerpts;
 mod executors;
 mod grant;
 mod guard;

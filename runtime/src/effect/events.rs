@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::action::{Action, Facts, object};
+use super::excerpts;
 
 /// How an action ended, or what settled it.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,9 @@ pub(crate) fn about(facts: &Facts, kind: &str, number: u64, payload: Map<String,
     let id = Derivation::new().id(&facts.id).text(kind).integer(number);
     let payload = Value::Object(payload);
     let id = if says { id.json(&payload) } else { id };
+    let excerpts = says.then(|| excerpts::of(&payload)).flatten();
     let Value::Object(mut payload) = payload else { unreachable!("it was made an object above") };
+    payload.extend(excerpts.map(|excerpts| ("excerpts".to_owned(), excerpts)));
     let named = [
         ("action", json!(facts.id.to_string())),
         ("node", json!(facts.node.as_str())),
@@ -225,6 +228,7 @@ pub(crate) fn outcome(
         ("status", Some(json!(ending.status))),
         ("result", ending.result.clone()),
         ("error", ending.error_json()),
+        ("excerpts", draft.payload.get("excerpts").cloned()),
     ]);
     draft.changes = vec![
         set(&facts.node, json!({"status": ending.status})),
