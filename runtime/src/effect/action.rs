@@ -61,6 +61,8 @@ pub(crate) struct Facts {
     pub(crate) denied: Option<(SmolStr, String)>,
     /// Whether a person approved this revision.
     pub(crate) approved: bool,
+    /// Whether it is to end: what has not left is ended, what is out is told to.
+    pub(crate) cancelled: bool,
     pub(crate) stage: Stage,
     /// Attempts dispatched so far.
     pub(crate) attempts: u32,
@@ -149,6 +151,16 @@ impl Action {
 }
 
 impl Facts {
+    /// Whether it is to end and nobody outside has to be asked for that.
+    pub(crate) fn is_to_end(&self) -> bool {
+        let is_out = match &self.stage {
+            Stage::Running(running) => !is_inner(&running.executor),
+            Stage::Unknown(_) => true,
+            _ => false,
+        };
+        self.cancelled && !is_out
+    }
+
     /// When something is to be done about it though nothing is heard from outside.
     pub(crate) fn due(&self) -> Option<i64> {
         match &self.stage {

@@ -30,7 +30,7 @@ use super::recorded::{Recorded, Serving};
 use super::{Action, approve};
 use crate::engine::{Engine, EngineError};
 
-/// How many attempts may be out at once, of all effects together.
+/// How many attempts may be out at once, of all effects together, unless the flock says less or more.
 const OUT_MAX: usize = 256;
 
 /// What a turn did.
@@ -58,6 +58,8 @@ pub struct Driver {
     /// The actions that are being looked at.
     looking: HashSet<EventId>,
     busy: BTreeMap<SmolStr, usize>,
+    /// Said by who runs it, before anything else.
+    allowed: Option<usize>,
     out_max: usize,
     checked: Checked,
     /// Why what waits to leave does not.
@@ -91,6 +93,7 @@ impl Driver {
             flights: HashMap::new(),
             looking: HashSet::new(),
             busy: BTreeMap::new(),
+            allowed: None,
             out_max: OUT_MAX,
             checked: Checked::default(),
             waits: HashMap::new(),
@@ -111,7 +114,7 @@ impl Driver {
 
     /// Lets so many attempts be out at once, of all effects together.
     pub fn allow_out(&mut self, attempts: usize) {
-        self.out_max = attempts.max(1);
+        self.allowed = Some(attempts.max(1));
     }
 
     /// Whether something came that a turn would land.
@@ -142,6 +145,7 @@ impl Driver {
         if engine.in_round() {
             return Ok(turn);
         }
+        self.out_max = self.allowed.or(engine.policy().at_once).unwrap_or(OUT_MAX);
         if !self.begun {
             self.begun = true;
             turn.landed += self.begin_fork(engine, now)?;
@@ -160,6 +164,11 @@ impl Driver {
             turn.landed += 1;
         }
         self.tell_cancelled(engine);
+        for id in engine.effects().to_end() {
+            let action = engine.effects().get(&id);
+            let drafts = action.map(|action| engine.end_of_cancelled(action, now));
+            turn.landed += land(engine, drafts.unwrap_or_default())?;
+        }
         let mut calls = Vec::new();
         for id in engine.effects().due(now.ms()) {
             // Thousands may be due after a crash: what has to wait for room costs next to nothing.

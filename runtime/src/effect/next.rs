@@ -77,7 +77,7 @@ pub(crate) fn cancelled(why: &str) -> Ending {
 /// What happens next to an action that waits to leave. `checked` remembers what executors said.
 pub(crate) fn next(action: &Action, view: &View<'_>, checked: &mut Checked) -> Move {
     let facts = &action.facts;
-    if view.effects.ledger.cancelled.contains(&facts.goal) {
+    if facts.cancelled || view.effects.ledger.cancelled.contains(&facts.goal) {
         return Move::End(cancelled("what caused it was cancelled"));
     }
     if let Some(end) = refused(action, view) {

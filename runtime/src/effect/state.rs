@@ -46,6 +46,8 @@ pub(crate) struct Effects {
     due: BTreeSet<(i64, EventId)>,
     /// The actions that have left with an intent and are not settled.
     intents: BTreeMap<Hash, EventId>,
+    /// What is to end and has not left.
+    to_end: BTreeSet<EventId>,
     /// Who ends as whom.
     linked: BTreeMap<EventId, BTreeSet<EventId>>,
 }
@@ -72,6 +74,11 @@ impl Effects {
     /// What is due at a time, first things first.
     pub(crate) fn due(&self, now: i64) -> Vec<EventId> {
         self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id).collect()
+    }
+
+    /// What is to end and has not left: a behavior said so.
+    pub(crate) fn to_end(&self) -> Vec<EventId> {
+        self.to_end.iter().copied().collect()
     }
 
     /// When the next is due after a time.
@@ -112,6 +119,9 @@ impl Effects {
         if let Some(at) = facts.due() {
             self.due.insert((at, facts.id));
         }
+        if facts.is_to_end() {
+            self.to_end.insert(facts.id);
+        }
         match &facts.stage {
             Stage::Requested => {
                 let of = self.requested.entry(facts.effect.clone()).or_default();
@@ -136,6 +146,7 @@ impl Effects {
         if let Some(at) = facts.due() {
             self.due.remove(&(at, facts.id));
         }
+        self.to_end.remove(id);
         match &facts.stage {
             Stage::Requested => {
                 if let Some(of) = self.requested.get_mut(&facts.effect) {
@@ -210,6 +221,7 @@ impl Effects {
             allowed: BTreeMap::new(),
             denied: None,
             approved: false,
+            cancelled: false,
             stage: Stage::Requested,
             attempts: 0,
             intent: None,
@@ -241,10 +253,13 @@ impl Effects {
         let meant: Vec<EventId> =
             self.open.values().filter(|a| scope.holds(&a.facts)).map(|a| a.facts.id).collect();
         for id in meant {
-            self.change(&id, |action| match &mut action.facts.stage {
-                Stage::Running(running) => running.cancelling = true,
-                Stage::Unknown(doubt) => doubt.cancelled = true,
-                _ => {}
+            self.change(&id, |action| {
+                action.facts.cancelled = true;
+                match &mut action.facts.stage {
+                    Stage::Running(running) => running.cancelling = true,
+                    Stage::Unknown(doubt) => doubt.cancelled = true,
+                    _ => {}
+                }
             });
         }
     }
@@ -484,6 +499,7 @@ pub(crate) mod tests {
             allowed: BTreeMap::new(),
             denied: None,
             approved: false,
+            cancelled: false,
             stage: Stage::Requested,
             attempts: 1,
             intent: None,

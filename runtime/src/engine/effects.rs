@@ -168,17 +168,22 @@ impl Engine {
         let effects = &self.state.effects;
         let mut drafts = vec![draft];
         for action in effects.iter().filter(|action| scope.holds(&action.facts)) {
-            let ending = cancelled("it was cancelled before it left");
-            match &action.facts.stage {
-                Stage::Running(running) if is_inner(&running.executor) => {
-                    let ending = cancelled("it was cancelled");
-                    drafts.extend(answered(effects, action, running.attempt, ending, now));
-                }
-                Stage::Running(_) | Stage::Unknown(_) => {}
-                _ => drafts.extend(ended(effects, action, &ending, now)),
-            }
+            drafts.extend(self.end_of_cancelled(action, now));
         }
         drafts
+    }
+
+    /// The end of a cancelled action; nothing for one that is out, which is told to end.
+    pub(crate) fn end_of_cancelled(&self, action: &Action, now: Time) -> Vec<Draft> {
+        let effects = &self.state.effects;
+        match &action.facts.stage {
+            Stage::Running(running) if is_inner(&running.executor) => {
+                let ending = cancelled("it was cancelled");
+                answered(effects, action, running.attempt, ending, now)
+            }
+            Stage::Running(_) | Stage::Unknown(_) => Vec::new(),
+            _ => ended(effects, action, &cancelled("it was cancelled before it left"), now),
+        }
     }
 
     /// Cancels what is open in a scope, and for a goal also what follows.

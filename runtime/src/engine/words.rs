@@ -1,5 +1,5 @@
 //! The words of behaviors besides events, as the events of the runtime that they become: a request,
-//! a guard's verdict, a narrower grant.
+//! a cancellation, a guard's verdict, a narrower grant.
 //!
 //! What a word says is the behavior's; who says it, about what and when is stamped here, so that
 //! nobody speaks for another.
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::activation::{Activation, row_name};
 use super::guards::judged;
 use super::state::State;
-use crate::effect::REVISIONS_MAX;
+use crate::effect::{REVISIONS_MAX, Scope};
 
 /// A guard that gives no verdict denies, unless it asks an effect for one.
 pub(super) fn speak(state: &State, activation: &Activation, proposals: &mut Vec<Proposal>) {
@@ -33,6 +33,7 @@ pub(super) fn said(state: &State, activation: &Activation, proposal: Proposal) -
         Word::Event => proposal,
         Word::Request => requested(state, activation, proposal),
         Word::Narrow => narrowed(proposal),
+        Word::Cancel => cancelling(state, activation, proposal),
         Word::Allow | Word::Deny | Word::Rewrite => verdict(state, activation, proposal),
     }
 }
@@ -61,6 +62,25 @@ fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Prop
     }
     let create = Change::Create { id: None, type_name: "_Effect".into(), properties };
     Proposal { kind: "effect.requested".into(), payload, changes: vec![create], key, word }
+}
+
+/// An action may be named by its node. What is named and not open ends nothing.
+fn cancelling(state: &State, activation: &Activation, proposal: Proposal) -> Proposal {
+    let Proposal { payload: said, word, .. } = proposal;
+    let scope = match said.get("effect").and_then(Value::as_str) {
+        Some(named) => {
+            let open = state.effects.iter().find(|action| action.facts.node == named);
+            let id = open.map_or_else(|| named.to_owned(), |action| action.facts.id.to_string());
+            json!({"effect": id})
+        }
+        None if said.is_empty() => Scope::Goal(activation.goal).to_json(),
+        None => Value::Object(said),
+    };
+    let mut payload = Map::new();
+    payload.insert("scope".to_owned(), scope);
+    payload.insert("reason".to_owned(), json!(format!("{} said so", activation.behavior)));
+    let (kind, changes) = ("effect.cancelling".into(), Vec::new());
+    Proposal { kind, payload, changes, key: None, word }
 }
 
 fn narrowed(proposal: Proposal) -> Proposal {
