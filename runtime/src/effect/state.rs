@@ -31,6 +31,9 @@ pub(crate) struct Ledger {
     pub(crate) broken_guards: BTreeMap<SmolStr, String>,
     /// The outcome that last changed the workspace.
     pub(crate) workspace: Option<EventId>,
+    /// The commit of the workspace that was recorded last, and the writes recorded after it.
+    pub(crate) commit: Option<String>,
+    pub(crate) uncommitted: u64,
     /// How many recorded answers were served to an intent.
     pub(crate) served: BTreeMap<Hash, u64>,
 }
@@ -432,6 +435,11 @@ impl Effects {
         let Some(action) = self.remove(id) else { return };
         if status == "succeeded" && payload["fingerprint"].is_object() {
             self.ledger.workspace = Some(event.id());
+            self.ledger.uncommitted += 1;
+        }
+        if status == "succeeded" && action.facts.effect == "git.commit" {
+            self.ledger.commit = payload["result"]["commit"].as_str().map(str::to_owned);
+            self.ledger.uncommitted = 0;
         }
         if let (true, Some(intent)) = (status == "failed", action.facts.intent) {
             let signature = payload["error"]["signature"].as_str().unwrap_or_default();
