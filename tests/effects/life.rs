@@ -159,7 +159,7 @@ fn a_long_result_is_a_blob_with_an_excerpt_beside_it() {
         "name": "hand_on", "on": "effect.ended", "where": {"effect": "tool:x"}, "effects": ["tool:y"],
     });
     let next = Arc::new(Scripted::new(Class::Opaque, []));
-    let flock = super::wishing(&[json!({"args": {"n": 1}})]).with(&metadata, hand_on);
+    let flock = wishing(&[json!({"args": {"n": 1}})]).with(&metadata, hand_on);
     let mut world = World::new(&flock, &[("tool:x", &tool), ("tool:y", &next)]);
     world.settle();
     let ended = &world.payloads("effect.ended")[0];
