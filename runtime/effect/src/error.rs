@@ -21,7 +21,7 @@ pub struct EffectError {
     pub message: String,
     /// All that was written about it, where that is more than the message holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
+    pub output: Option<Box<str>>,
 }
 
 /// Who can mend an error.
@@ -59,7 +59,7 @@ impl EffectError {
 
     /// The same, with all that was written about it.
     #[must_use]
-    pub fn with_output(mut self, output: impl Into<String>) -> Self {
+    pub fn with_output(mut self, output: impl Into<Box<str>>) -> Self {
         self.output = Some(output.into());
         self
     }

@@ -186,22 +186,24 @@ fn a_second_working_tree_commits_for_itself() {
     }
 }
 
-/// A workspace that names another folder as its repository's is not believed.
+/// A workspace that names the working tree of another repository as its own is not believed.
 #[test]
 fn a_workspace_does_not_choose_its_repository() {
     let flock = Flock::new();
-    let outside = flock.path().join("outside/.git/worktrees/x");
-    fs::create_dir_all(&outside).expect("made");
-    fs::create_dir_all(flock.path().join("outside/.git/objects")).expect("made");
-    let elsewhere = flock.path().join("elsewhere/.git");
-    fs::create_dir_all(elsewhere.parent().expect("a folder")).expect("made");
-    fs::write(&elsewhere, "").expect("written");
-    fs::write(outside.join("gitdir"), elsewhere.display().to_string()).expect("written");
-    fs::write(flock.work().join(".git"), format!("gitdir: {}", outside.display()))
-        .expect("written");
+    let (other, tree) = (flock.path().join("other"), flock.path().join("tree"));
+    let (other, tree) = (other.display().to_string(), tree.display().to_string());
+    git(&flock, &["init", "-q", "-b", "main", &other]);
+    let who = ["-C", &other, "-c", "user.name=A", "-c", "user.email=a@example.org"];
+    git(&flock, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "one"]].concat());
+    git(&flock, &["-C", &other, "worktree", "add", "-q", "--detach", &tree]);
+    let named = format!("gitdir: {other}/.git/worktrees/tree");
+    fs::write(flock.work().join(".git"), named).expect("written");
+    fs::write(flock.work().join("it"), "one").expect("written");
+    let count = || git(&flock, &["-C", &other, "count-objects"]);
+    let before = count();
     let tool = built_in(&flock, "git.commit", Sandbox::Required);
     let args = json!({"message": "m", "paths": ["it"]});
-    let answer = block_on(act(&*tool, flock.call("git.commit", args)));
-    failed(answer);
-    assert_eq!(fs::read_dir(outside.join("../../objects")).expect("it is there").count(), 0);
+    let error = failed(block_on(act(&*tool, flock.call("git.commit", args))));
+    assert_eq!(error.kind, "process.exit", "{error}");
+    assert_eq!(count(), before, "the other repository has nothing new");
 }
