@@ -138,8 +138,8 @@ fn a_tool_that_takes_too_long_is_unknown_and_its_late_receipt_settles_it() {
     assert_eq!(world.story(), format!("{story} late.succeeded reconciled.succeeded"));
 }
 
-/// What the world said is in the log to the last byte; a behavior sees its two ends and the lines that
-/// tell of errors, and what it hands on is the whole.
+/// What the world said is in the log to the last byte; a behavior sees its two ends and the lines
+/// that tell of errors, and what it hands on is the whole.
 #[test]
 fn a_long_result_is_a_blob_with_an_excerpt_beside_it() {
     let lines: Vec<String> = (0..20_000)

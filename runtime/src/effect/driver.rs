@@ -30,7 +30,7 @@ use super::recorded::{Recorded, Serving};
 use super::{Action, approve};
 use crate::engine::{Engine, EngineError};
 
-/// How many attempts may be out at once, of all effects together, unless the flock says less or more.
+/// How many attempts may be out at once, of all effects together, unless the flock says.
 const OUT_MAX: usize = 256;
 
 /// What a turn did.

@@ -1,14 +1,14 @@
-//! Excerpts of what the world said: the whole of a long text is a blob of the log, of which a behavior
-//! sees the first bytes. Beside it stands what it is mostly read for: its beginning, its end and the
-//! lines that tell of errors.
+//! Excerpts of what the world said: the whole of a long text is a blob of the log, of which a
+//! behavior sees the first bytes. Beside it stands what it is mostly read for: its beginning, its
+//! end and the lines that tell of errors.
 
 use serde_json::{Map, Value};
 
 /// How many texts of one answer have an excerpt.
 const EXCERPTS_MAX: usize = 16;
 
-/// The excerpts of the long texts in `result` and `error`, each under the path that leads there, such
-/// as `/result/stdout`; nothing where no text is long.
+/// The excerpts of the long texts in `result` and `error`, each under the path that leads there,
+/// such as `/result/stdout`; nothing where no text is long.
 pub(super) fn of(payload: &Value) -> Option<Value> {
     let mut found = Map::new();
     for part in ["result", "error"] {

@@ -1,5 +1,5 @@
-//! The folder that a flock works in, and what a fork of a branch gets of it: another working tree of
-//! its repository or a copy, as it was at the cut, or nothing, so that no write of a fork ever
+//! The folder that a flock works in, and what a fork of a branch gets of it: another working tree
+//! of its repository or a copy, as it was at the cut, or nothing, so that no write of a fork ever
 //! reaches its parent's files.
 
 use std::fs;
