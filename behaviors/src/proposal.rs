@@ -105,6 +105,13 @@ impl<'f> Proposals<'f> {
         self.say(Word::Narrow, Word::Narrow.as_str(), to);
     }
 
+    /// Effects are to end: `{"effect": ID}` of an action or its node, `{"firing": TAKEN}`,
+    /// `{"goal": EVENT}`, or `{}` for all of the goal that this firing belongs to.
+    pub fn cancel(&mut self, scope: Value) {
+        let scope = self.object(scope, "scope");
+        self.say(Word::Cancel, Word::Cancel.as_str(), scope);
+    }
+
     /// Proposes something without changes, and tells its number.
     fn say(&mut self, word: Word, kind: &str, payload: Map<String, Value>) -> usize {
         let proposal =

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use super::bounds::Reached;
 use super::state::State;
 use super::{Engine, EngineError};
-use crate::effect::{Action, Answered, Effects, Guard, OpenEffect, Policy, Scope, Stage, Verdicts};
+use crate::effect::{Action, Answered, Effects, OpenEffect, Policy, Scope, Stage, Verdicts};
 use crate::effect::{answered, cancelled, ended, is_inner};
 
 impl Engine {
@@ -41,14 +41,9 @@ impl Engine {
         self.claim.epoch.get()
     }
 
-    /// The guards that are loaded.
-    pub(crate) fn guards(&self) -> Verdicts<'_> {
-        let guards = self.state.subscriptions.guards().map(|guard| Guard {
-            name: &guard.name,
-            actor: &guard.actor,
-            trigger: &guard.metadata.trigger,
-        });
-        Verdicts { guards: guards.collect() }
+    /// What the loaded guards have to say about a request.
+    pub(crate) fn guards(&self, action: &Action) -> Verdicts<'_> {
+        self.state.verdicts(action)
     }
 
     /// How many effects a behavior may request, if it says so.
@@ -178,17 +173,22 @@ impl Engine {
         let effects = &self.state.effects;
         let mut drafts = vec![draft];
         for action in effects.iter().filter(|action| scope.holds(&action.facts)) {
-            let ending = cancelled("it was cancelled before it left");
-            match &action.facts.stage {
-                Stage::Running(running) if is_inner(&running.executor) => {
-                    let ending = cancelled("it was cancelled");
-                    drafts.extend(answered(effects, action, running.attempt, ending, now));
-                }
-                Stage::Running(_) | Stage::Unknown(_) => {}
-                _ => drafts.extend(ended(effects, action, &ending, now)),
-            }
+            drafts.extend(self.end_of_cancelled(action, now));
         }
         drafts
+    }
+
+    /// The end of a cancelled action; nothing for one that is out, which is told to end.
+    pub(crate) fn end_of_cancelled(&self, action: &Action, now: Time) -> Vec<Draft> {
+        let effects = &self.state.effects;
+        match &action.facts.stage {
+            Stage::Running(running) if is_inner(&running.executor) => {
+                let ending = cancelled("it was cancelled");
+                answered(effects, action, running.attempt, ending, now)
+            }
+            Stage::Running(_) | Stage::Unknown(_) => Vec::new(),
+            _ => ended(effects, action, &cancelled("it was cancelled before it left"), now),
+        }
     }
 
     /// Cancels what is open in a scope, and for a goal also what follows.

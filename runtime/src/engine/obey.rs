@@ -91,7 +91,8 @@ impl State {
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
         let mut failed = self.failed.remove(&name).unwrap_or_default();
-        let standing = match new.metadata.trigger.is_match() {
+        // A guard is not woken by its pattern: the request asks it.
+        let standing = match new.metadata.trigger.is_match() && !new.metadata.guard {
             true => self.rows_of(&new),
             false => Ok(Vec::new()),
         };
@@ -132,7 +133,7 @@ impl State {
 
     /// The matches on which an old version has had its say.
     fn settled(&self, old: &Subscription, failed: &BTreeSet<Vec<Bound>>) -> BTreeSet<Vec<Bound>> {
-        if !old.metadata.trigger.is_match() {
+        if !old.metadata.trigger.is_match() || old.metadata.guard {
             return BTreeSet::new();
         }
         let waiting: BTreeSet<&Vec<Bound>> =

@@ -75,7 +75,9 @@ impl Subscription {
         let mut known = Vec::new();
         if let Some(Bindings { pattern, variables }) = &self.pattern {
             pairs.extend(pattern.indexes_for_delta());
-            if self.metadata.trigger.on.is_some() {
+            if self.metadata.guard {
+                pairs.extend(pattern.indexes_for_matches(&["request"]));
+            } else if self.metadata.trigger.on.is_some() {
                 pairs.extend(pattern.indexes_for_matches(&[]));
             }
             known.extend(variables.iter().filter_map(|variable| variable.name.as_deref()));

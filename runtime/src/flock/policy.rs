@@ -19,6 +19,7 @@ pub(super) struct Grants {
     #[serde(default)]
     ask: Vec<String>,
     approval: Option<String>,
+    at_once: Option<usize>,
     #[serde(default)]
     hosts: Vec<String>,
     #[serde(default)]
@@ -86,6 +87,15 @@ impl Grants {
         for (field, list) in [("hosts", &self.hosts), ("local_hosts", &self.local_hosts)] {
             if !list.is_empty() {
                 map.insert(field.to_owned(), json!(list));
+            }
+        }
+        match self.at_once {
+            None => {}
+            Some(0) => {
+                return Err("grants.at_once: nothing could leave; write 1 or more".to_owned());
+            }
+            Some(most) => {
+                map.insert("at_once".to_owned(), json!(most));
             }
         }
         if let Some(approval) = &self.approval {
