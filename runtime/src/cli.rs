@@ -11,7 +11,9 @@ mod branches;
 mod cancel;
 mod deny;
 mod diff;
+mod disable;
 mod effects;
+mod enable;
 mod explain;
 mod export;
 mod failure;
@@ -84,6 +86,8 @@ commands! {
     Settle = settle
     Cancel = cancel
     Grant = grant
+    Disable = disable
+    Enable = enable
     Branches = branches
     Fork = fork
     Verify = verify

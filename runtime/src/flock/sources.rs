@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use behaviors::Loaded;
@@ -12,9 +13,10 @@ use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
 use super::FlockError;
+use super::folders::{self, Found};
 
 /// A behavior file: its text, and what it declares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Its path, relative to the flock.
     pub path: String,
@@ -22,37 +24,68 @@ pub struct Source {
     pub text: String,
     /// The hash of its text.
     pub hash: Hash,
+    /// Whether its text is known: a file that cannot be read has none.
+    pub is_read: bool,
     /// The behaviors it declares, by name; or why it cannot be used, with file, line and column.
     pub declared: Result<Vec<Loaded>, String>,
 }
 
-/// Reads the behavior files of a flock, by path.
-pub(super) fn read(folder: &Path) -> Result<Vec<Source>, FlockError> {
-    let behaviors = folder.join("behaviors");
+/// Whether a file is a behavior file, by its name.
+fn is_behavior(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "star")
+}
+
+/// Reads the behavior files of a flock, by path. What is as in `known` is not loaded again.
+pub(super) fn read(
+    flock: &Path,
+    uses: &[PathBuf],
+    known: &[Source],
+) -> Result<Vec<Source>, FlockError> {
+    let folders = folders::all(flock, uses)?;
     let mut sources = Vec::new();
-    if !behaviors.is_dir() {
-        return Ok(sources);
-    }
-    let failed = |source| FlockError::Read { path: behaviors.clone(), source };
-    let mut files: Vec<_> = fs::read_dir(&behaviors)
-        .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-        .map_err(failed)?;
-    files.sort_by_key(fs::DirEntry::file_name);
-    for file in files {
-        let name = file.file_name().to_string_lossy().into_owned();
-        if !name.ends_with(".star") || name.starts_with('.') {
+    for Found { path, file, leaves } in folders::files(flock, &folders, is_behavior)? {
+        if let Some(elsewhere) = leaves {
+            sources.push(unread(path, &left(&elsewhere)));
             continue;
         }
-        let read = fs::read_to_string(file.path());
-        let text = read.map_err(|source| FlockError::Read { path: file.path(), source })?;
-        sources.push(source(&format!("behaviors/{name}"), text));
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            // Deleted since the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                sources.push(unread(path, &format!("it cannot be read: {error}")));
+                continue;
+            }
+        };
+        let before = known.iter().find(|known| known.path == path && known.text == text);
+        match before.filter(|before| before.is_read) {
+            Some(before) => sources.push(before.clone()),
+            None => sources.push(source(&path, text)),
+        }
     }
     Ok(sources)
 }
 
+fn left(elsewhere: &Path) -> String {
+    let folder = elsewhere.parent().unwrap_or(elsewhere);
+    format!(
+        "it is a link to {}, which is not in the flock; put a copy here, or write \
+         use = [\"{}\"] in flock.toml",
+        elsewhere.display(),
+        folder.display()
+    )
+}
+
+/// A file of which nothing is known.
+fn unread(path: String, what: &str) -> Source {
+    let declared = Err(format!("{path}: {what}"));
+    Source { path, hash: Hash::of(b""), text: String::new(), is_read: false, declared }
+}
+
 fn source(path: &str, text: String) -> Source {
     let declared = code_of(path, &text);
-    Source { path: path.to_owned(), hash: Hash::of(text.as_bytes()), text, declared }
+    let hash = Hash::of(text.as_bytes());
+    Source { path: path.to_owned(), hash, text, is_read: true, declared }
 }
 
 /// The behaviors that the text of a script declares, by name; those that are switched off left out.
@@ -83,14 +116,48 @@ pub(super) fn refuse_twins(sources: &[Source]) -> Result<(), FlockError> {
     Ok(())
 }
 
+/// Of files that declare one name the one that is in place keeps it, or else the first; the others
+/// are broken.
+pub(super) fn settle_twins(sources: &mut [Source], in_place: impl Fn(&str) -> Option<String>) {
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    let mut broken: Vec<(usize, String)> = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        for loaded in source.declared.iter().flatten() {
+            let name = loaded.metadata().name.as_str();
+            let Some(first) = owners.get(name).copied() else {
+                owners.insert(name.to_owned(), place);
+                continue;
+            };
+            let stays = in_place(name).is_some_and(|path| path == source.path);
+            let loser = if stays { first } else { place };
+            if stays {
+                owners.insert(name.to_owned(), place);
+            }
+            let (a, b) = (&sources[first].path, &source.path);
+            let twins =
+                FlockError::Twins { name: name.to_owned(), first: a.clone(), second: b.clone() };
+            broken.push((loser, format!("{}: {twins}", sources[loser].path)));
+        }
+    }
+    for (loser, error) in broken {
+        sources[loser].declared = Err(error);
+    }
+}
+
 impl Source {
+    /// Whether the file, being broken, might have declared a guard. What cannot be told is one.
+    pub(super) fn may_hold_a_guard(&self) -> bool {
+        !self.is_read || self.text.contains("guard")
+    }
+
     /// The payloads of `behavior.loaded` for what it declares, by name.
     pub(super) fn payloads(&self) -> Vec<(SmolStr, Map<String, Value>)> {
         let declared = self.declared.iter().flatten();
         declared.map(|loaded| (name_of(loaded), self.payload(loaded))).collect()
     }
 
-    fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
+    /// The payload of the event that loads one of its behaviors.
+    pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
         let mut payload = Map::new();
         payload.insert("name".to_owned(), json!(loaded.metadata().name));
         payload.insert("path".to_owned(), json!(self.path));
