@@ -175,7 +175,8 @@ fn it_is_killed_anywhere_and_hears_what_it_would_have() {
         running.engine.commit().unwrap();
         let mut rests = 0;
         for kill in 0_u64.. {
-            let steps = kill % 5 + 1;
+            // Quiet firings at the end are fired again, so some lives have to be longer.
+            let steps = kill % 5 + 1 + kill / 10;
             let rested = (0..steps).any(|_| running.engine.step().unwrap() == Step::Rest);
             if kill % 3 > 0 {
                 running.engine.commit().unwrap();
@@ -218,6 +219,7 @@ fn a_snapshot_in_the_middle_of_it_goes_on_as_the_log_does() {
                 past(&mut running, 6000);
                 running.load(&hear("hear"), HEAR);
                 let library = running.library();
+                running.engine.commit().unwrap();
                 drop(running);
                 let kept = || if snapshots { Snapshots::beside(&path) } else { Snapshots::none() };
                 let mut engine = open(&log, &library, kept());
@@ -262,11 +264,13 @@ fn a_fork_in_the_middle_of_it_goes_on_as_its_parent_did() {
 fn a_long_past_waits_one_by_one() {
     let mut running = with_past("fifo", 3000);
     running.load(&hear("hear"), HEAR);
+    let loaded = running.engine.head();
+    assert_eq!(running.engine.waiting(), 1, "at @{loaded}");
     let mut most = 0;
     while running.engine.step().unwrap() != Step::Rest {
         most = most.max(running.engine.waiting());
     }
-    assert!(most <= 3, "{most} waited");
+    assert!(most <= 8, "{most} waited");
     running.engine.commit().unwrap();
     assert_eq!(heard(&running).len(), 1500 + 4);
 }
@@ -274,16 +278,16 @@ fn a_long_past_waits_one_by_one() {
 #[test]
 fn a_delay_counts_from_the_event_that_is_heard() {
     let mut metadata = hear("hear");
-    metadata["after"] = json!(4);
+    metadata["after"] = json!(8);
     let mut running = with_past("fifo", 4);
     running.load(&metadata, HEAR);
     running.rest();
-    assert_eq!(heard(&running), [1], "what is not due yet waits");
-    let next = running.engine.head().count();
-    for n in 0..4 {
+    assert_eq!(heard(&running), [0; 0], "what is not due yet waits");
+    let first = running.of_kind("thing.said")[1].offset();
+    for n in 0..12 {
         running.say(&format!("more {n}"), "more.said", json!({}), &json!([]));
         running.rest();
     }
-    assert!(running.engine.head().count() > next + 4, "then it is heard");
     assert_eq!(heard(&running)[..2], [1, 3]);
+    assert!(running.of_kind("late.heard")[0].offset() > first.plus(8), "then it is heard");
 }

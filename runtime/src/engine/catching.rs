@@ -1,9 +1,10 @@
 //! Catching up: a behavior that wants events `from` the beginning hears those before it was loaded,
 //! one after the other.
 //!
-//! The next earlier event becomes due when the one before it is taken. So they are heard in the
-//! order of the log under every schedule, one at a time waits in memory however long the log is,
-//! and how far it is read ahead leaves no trace. The cause of such a firing is the event that
+//! The next earlier event becomes due when the one before it is taken, at the end that the branch
+//! then has. So they are heard in the order of the log under every schedule, what follows from them
+//! is not held up, one at a time waits in memory however long the log is, and how far it is read
+//! ahead leaves no trace. The cause of such a firing is the event that
 //! loaded the behavior; the event it hears is its match, so no derivation happens twice.
 
 use std::collections::VecDeque;
@@ -102,12 +103,14 @@ impl State {
             let stream = Stream::of_ticket(seed, cause.id(), name, &row.bound[..]);
             ticket = self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16);
         }
+        // Where the branch ends by now: what followed from the events before it is not held up.
+        let now = self.head.last().expect("a branch on which something is loaded has events");
         let after = trigger.after_ms.map(|ms| heard.time().ms().saturating_add_unsigned(ms));
         let activation = Activation {
             behavior: name.clone(),
             order: subscription.metadata.order,
             row,
-            at: cause.offset().max(heard.offset().plus(trigger.after)),
+            at: now.max(heard.offset().plus(trigger.after)),
             ticket,
             depth: 0,
             refused: 0,

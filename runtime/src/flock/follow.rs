@@ -22,9 +22,9 @@ use super::{Flock, FlockError, Overrides, Source};
 use crate::clock::Stopwatch;
 
 /// Nothing happened for so long: what was saved is whole.
-const QUIET: Duration = Duration::from_millis(20);
+const QUIET: Duration = Duration::from_millis(40);
 /// So long a file may be written before it is looked at as it is.
-const MOST: Duration = Duration::from_millis(120);
+const MOST: Duration = Duration::from_millis(140);
 /// How often the files are looked at where nobody tells of changes.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -81,6 +81,7 @@ impl Follow {
             said: None,
             watcher: watcher.ok(),
             watched: BTreeSet::new(),
+            moved: BTreeSet::new(),
             looks,
             told,
             look: Arc::clone(&look),
@@ -133,6 +134,8 @@ struct Watching {
     said: Option<String>,
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
+    /// Of them those that may be other folders by now.
+    moved: BTreeSet<PathBuf>,
     looks: Looks,
     told: Receiver<Told>,
     look: Arc<Mutex<Option<Result<Flock, FlockError>>>>,
@@ -176,7 +179,7 @@ impl Watching {
     }
 
     /// Waits until nothing is being written. False when nobody follows any more.
-    fn settle(&self, first: Option<notify::Result<notify::Event>>) -> bool {
+    fn settle(&mut self, first: Option<notify::Result<notify::Event>>) -> bool {
         let watch = Stopwatch::start();
         let mut open: BTreeSet<PathBuf> = BTreeSet::new();
         let mut event = first;
@@ -191,7 +194,10 @@ impl Watching {
             }
             let patience = if open.is_empty() { QUIET.min(left) } else { left };
             match self.told.recv_timeout(patience) {
-                Ok(Told::Event(next)) => event = Some(next),
+                Ok(Told::Event(next)) => {
+                    self.concerns(&next);
+                    event = Some(next);
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let now = stamps.is_some().then(|| self.stamps());
                     if now == stamps {
@@ -205,8 +211,16 @@ impl Watching {
     }
 
     /// Whether an event is about a file that could matter.
-    fn concerns(&self, event: &notify::Result<notify::Event>) -> bool {
+    fn concerns(&mut self, event: &notify::Result<notify::Event>) -> bool {
         let Ok(event) = event else { return true };
+        let comes_or_goes = matches!(
+            event.kind,
+            EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+        );
+        if comes_or_goes {
+            let folders = event.paths.iter().filter(|path| self.watched.contains(*path));
+            self.moved.extend(folders.cloned());
+        }
         let reads = matches!(
             event.kind,
             EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write)
@@ -220,8 +234,18 @@ impl Watching {
         !reads && (event.paths.is_empty() || event.paths.iter().any(matters))
     }
 
-    /// Looks at all files, and tells if something is different.
+    /// Looks at all files, and again if one of their folders is told about only since.
     fn look(&mut self) {
+        loop {
+            self.look_once();
+            if !self.watch() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at all files, and tells if something is different.
+    fn look_once(&mut self) {
         let toml = fs::read(self.folder.join("flock.toml")).ok();
         let look = Flock::look(&self.folder, &self.overrides, &self.sources);
         let news = match &look {
@@ -242,8 +266,6 @@ impl Watching {
             self.sources.clone_from(&flock.sources);
             self.uses.clone_from(&flock.uses);
         }
-        // A folder may have been made, or be another one by the same name.
-        self.watch();
         if news {
             *self.look.lock().expect("no thread panics while it holds a look") = Some(look);
             self.announce.send_modify(|count| *count += 1);
@@ -265,19 +287,27 @@ impl Watching {
         places
     }
 
-    fn watch(&mut self) {
+    /// Asks to be told of what happens in every folder that matters. True if that is so for one
+    /// of them only now: what happened there before was not told.
+    fn watch(&mut self) -> bool {
         let places = self.places();
-        let Some(watcher) = &mut self.watcher else { return };
-        for gone in self.watched.difference(&places) {
+        let moved = std::mem::take(&mut self.moved);
+        let Some(watcher) = &mut self.watcher else { return false };
+        let known = std::mem::take(&mut self.watched);
+        for gone in known.iter().filter(|place| !places.contains(*place) || moved.contains(*place))
+        {
             // The system forgot it already if it is not there any more.
             drop(watcher.unwatch(gone));
         }
-        for place in &places {
-            // Watched anew, it is the folder that has this name now.
-            drop(watcher.unwatch(place));
+        let mut news = false;
+        for place in places {
+            let kept = known.contains(&place) && !moved.contains(&place);
+            if kept || watcher.watch(&place, RecursiveMode::NonRecursive).is_ok() {
+                news |= !kept;
+                self.watched.insert(place);
+            }
         }
-        let watched = |place: &PathBuf| watcher.watch(place, RecursiveMode::NonRecursive).is_ok();
-        self.watched = places.into_iter().filter(watched).collect();
+        news
     }
 
     /// Whether the files have to be looked at without being told.
