@@ -1,5 +1,6 @@
 //! Effects: what behaviors ask of the world, who may stop it, and what becomes of it.
 
+mod asking;
 mod bounds;
 mod commands;
 mod forks;

@@ -12,6 +12,12 @@ pub trait Behavior: Send + Sync {
     /// What it says about itself. Never changes.
     fn metadata(&self) -> &Metadata;
 
+    /// The effect that answers for it, if it cannot answer by itself: it then reacts twice. First it
+    /// asks that effect, and nothing else; then it is shown the answer and proposes.
+    fn asks(&self) -> Option<&str> {
+        None
+    }
+
     /// Proposes what should follow.
     ///
     /// # Errors
@@ -37,7 +43,8 @@ impl RustBehavior {
     pub fn new(metadata: &Value, reaction: Reaction) -> Result<Self, MetadataError> {
         let Some(fields) = metadata.as_object() else {
             let what = format!("metadata is an object, found {metadata}");
-            return Err(MetadataError { at: "a Rust behavior".to_owned(), what });
+            let (at, field) = ("a Rust behavior".to_owned(), String::new());
+            return Err(MetadataError { at, field, what });
         };
         Ok(RustBehavior { metadata: Metadata::from_json(fields, "a Rust behavior")?, reaction })
     }

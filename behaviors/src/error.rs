@@ -9,6 +9,8 @@ use std::fmt;
 pub struct MetadataError {
     /// Where: the place that the caller named, and the field.
     pub at: String,
+    /// The field: `match`, `reads.flights`.
+    pub field: String,
     /// What is wrong and how to mend it.
     pub what: String,
 }

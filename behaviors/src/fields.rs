@@ -19,11 +19,21 @@ impl<'a> Fields<'a> {
         at: &'a str,
         known: &'static [&'static str],
     ) -> Result<Self, MetadataError> {
+        Fields::open_beside(map, at, known, &[])
+    }
+
+    /// The same; `also` are names that a wrong one might have meant.
+    pub(crate) fn open_beside(
+        map: &'a Map<String, Value>,
+        at: &'a str,
+        known: &'static [&'static str],
+        also: &[&str],
+    ) -> Result<Self, MetadataError> {
         let fields = Fields { map, at, known };
         match map.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(fields),
             Some(key) => {
-                let mut hint = did_you_mean(key, known.iter().copied());
+                let mut hint = did_you_mean(key, known.iter().chain(also).copied());
                 if hint.is_empty() {
                     hint = format!("; the fields are {}", known.join(", "));
                 }
@@ -34,7 +44,8 @@ impl<'a> Fields<'a> {
 
     /// An error about a field.
     pub(crate) fn error(&self, field: &str, what: impl Into<String>) -> MetadataError {
-        MetadataError { at: format!("{}.{field}", self.at), what: what.into() }
+        let at = format!("{}.{field}", self.at);
+        MetadataError { at, field: field.to_owned(), what: what.into() }
     }
 
     /// The value of a field; null counts as absent.

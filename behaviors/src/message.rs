@@ -14,6 +14,7 @@ use smol_str::SmolStr;
 use crate::error::{MessageError, ReactError};
 use crate::proposal::{Proposal, Reply};
 use crate::stream::Stream;
+use crate::texts::Texts;
 use crate::view::{Binding, EventView, Firing, Read};
 use crate::word::Word;
 
@@ -81,6 +82,8 @@ impl<'a> Firing<'a> {
             settings: Cow::Owned(settings),
             rand: Stream::of_firing(message.seed, message.cause, message.behavior, row),
             now: message.now,
+            answer: None,
+            texts: Texts::none(),
         })
     }
 }

@@ -84,24 +84,46 @@ impl Metadata {
     /// An unknown field, a field of the wrong type, fields that contradict each other, or one that
     /// this version does not carry out.
     pub fn from_json(map: &Map<String, Value>, at: &str) -> Result<Self, MetadataError> {
-        let fields = Fields::open(map, at, FIELDS)?;
+        Metadata::read(&Fields::open(map, at, FIELDS)?)
+    }
+
+    /// Reads metadata as an author writes it in a file: a description is asked for. `also` are the
+    /// fields of the form, named where a wrong one might have meant them.
+    ///
+    /// # Errors
+    /// As `from_json`; or it has no description.
+    pub fn of_author(
+        map: &Map<String, Value>,
+        at: &str,
+        also: &[&str],
+    ) -> Result<Self, MetadataError> {
+        let fields = Fields::open_beside(map, at, FIELDS, also)?;
+        let metadata = Metadata::read(&fields)?;
+        if metadata.description.is_empty() {
+            let what = "say what it does, in a sentence: description = \"…\"";
+            return Err(fields.error("description", what));
+        }
+        Ok(metadata)
+    }
+
+    fn read(fields: &Fields<'_>) -> Result<Self, MetadataError> {
         let metadata = Metadata {
-            name: read_name(&fields)?,
+            name: read_name(fields)?,
             description: fields.text("description")?.unwrap_or_default().to_owned(),
-            trigger: read_trigger(&fields)?,
-            from_beginning: read_from(&fields)?,
-            reads: read_reads(&fields)?,
-            writes: read_writes(&fields)?,
-            emits: read_kinds(&fields, "emits")?,
-            effects: read_kinds(&fields, "effects")?.unwrap_or_default(),
+            trigger: read_trigger(fields)?,
+            from_beginning: read_from(fields)?,
+            reads: read_reads(fields)?,
+            writes: read_writes(fields)?,
+            emits: read_kinds(fields, "emits")?,
+            effects: read_kinds(fields, "effects")?.unwrap_or_default(),
             guard: fields.flag("guard")?.unwrap_or(false),
-            budget: read_budget(&fields)?,
+            budget: read_budget(fields)?,
             order: fields.integer("order")?.unwrap_or(0),
             enabled: fields.flag("enabled")?.unwrap_or(true),
             version: fields.text("version")?.map(str::to_owned),
         };
-        metadata.check_reads(&fields)?;
-        metadata.check_guard(&fields)?;
+        metadata.check_reads(fields)?;
+        metadata.check_guard(fields)?;
         Ok(metadata)
     }
 

@@ -12,6 +12,7 @@ use crate::behavior::Behavior;
 use crate::error::ReactError;
 use crate::proposal::{Proposals, Reply};
 use crate::stream::Stream;
+use crate::texts::Texts;
 use crate::view::{Binding, ElementView, EventView, Firing, Read};
 use crate::word::Word;
 
@@ -20,7 +21,7 @@ use crate::word::Word;
 /// As JSON, each part may be left out:
 /// `{"event": {"kind", "payload", "actor", "key"}, "bound": {name: element | [edge, …] | null},
 /// "reads": {name: [element, …] | [{variable: element}, …]}, "settings": {…}, "seed": 1,
-/// "now": ms}`;
+/// "now": ms, "answer": {…}}`;
 /// an element is `{"id", "type", "properties", "version", "from", "to"}`.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -74,6 +75,8 @@ impl Scene {
                 &self.row[..],
             ),
             now,
+            answer: self.json["answer"].as_object().map(|_| self.stored(&self.json["answer"])),
+            texts: Texts::none(),
         }
     }
 

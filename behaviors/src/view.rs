@@ -13,6 +13,7 @@ use crate::error::ReactError;
 use crate::message::stored_map;
 use crate::stream::Stream;
 use crate::suggest::did_you_mean;
+use crate::texts::Texts;
 
 /// All that a reaction may see.
 #[derive(Clone, Debug)]
@@ -29,6 +30,10 @@ pub struct Firing<'a> {
     pub rand: Stream<'a>,
     /// The recorded time of the event.
     pub now: Time,
+    /// What the effect answered that it asked: the payload of the event that ended it.
+    pub answer: Option<MapRef<'a>>,
+    /// Finds the long texts that stand outside of what is seen.
+    pub texts: Texts<'a>,
 }
 
 /// An event as a reaction sees it.

@@ -6,9 +6,13 @@
 mod answer;
 mod append;
 mod approve;
+mod attempt;
 mod backup;
+mod behaviors;
 mod branches;
 mod cancel;
+mod check;
+mod check_test;
 mod deny;
 mod diff;
 mod disable;
@@ -32,6 +36,8 @@ mod sentence;
 mod settle;
 mod shell;
 mod show;
+mod subject;
+mod test;
 mod verify;
 mod why;
 mod world;
@@ -78,6 +84,10 @@ commands! {
     Why = why
     Diff = diff
     Explain = explain
+    Check = check
+    Try = attempt
+    Test = test
+    Behaviors = behaviors
     Replay = replay
     Append = append
     Effects = effects

@@ -36,7 +36,8 @@ pub use self::recorded::{Recorded, Serving};
 
 pub(crate) use self::action::{Action, Chain, Facts, Stage, is_inner};
 pub(crate) use self::approve::{Answered, answered, ended};
+pub(crate) use self::events::Ending;
 pub(crate) use self::guard::{Guard, REVISIONS_MAX, Verdicts};
 pub(crate) use self::next::cancelled;
 pub(crate) use self::policy::Policy;
-pub(crate) use self::state::{Effects, Ledger};
+pub(crate) use self::state::{Effects, Ledger, action_of};

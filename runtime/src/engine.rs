@@ -6,6 +6,7 @@
 
 mod activation;
 mod agenda;
+mod asking;
 mod bounds;
 pub(crate) mod catching;
 mod cut;
@@ -26,7 +27,8 @@ mod resolve;
 mod rounds;
 mod settings;
 pub(crate) mod state;
-mod subscription;
+pub(crate) mod subscription;
+pub(crate) mod trial;
 mod watchers;
 mod wave;
 mod words;
@@ -34,7 +36,7 @@ mod words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use behaviors::{ReactError, Reply};
+use behaviors::{ReactError, Reply, Texts};
 use log::{BranchId, Claim, Delivery, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
@@ -277,7 +279,8 @@ impl Engine {
         let activation = self.state.last.as_ref().expect("an activation was just taken");
         if !self.state.round.is_open() {
             self.ahead.clear();
-            return evaluate(&self.state, activation, &self.library);
+            let find = |hash: &str| self.wave.text(hash);
+            return evaluate(&self.state, activation, &self.library, Texts::of(&find));
         }
         if self.ahead.is_empty() {
             self.ahead = self.run_round();
@@ -288,7 +291,8 @@ impl Engine {
     fn run_round(&self) -> VecDeque<Result<Reply, ReactError>> {
         let last = self.state.last.iter();
         let all: Vec<_> = last.chain(&self.state.round.left).collect();
-        let run = |activation| evaluate(&self.state, activation, &self.library);
+        let find = |hash: &str| self.wave.text(hash);
+        let run = |activation| evaluate(&self.state, activation, &self.library, Texts::of(&find));
         let share = all.len().div_ceil(self.threads);
         if self.threads == 1 || share < 8 {
             return all.into_iter().map(run).collect();

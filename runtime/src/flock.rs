@@ -7,20 +7,27 @@
 mod file;
 mod folders;
 mod follow;
+mod form;
+mod lint;
 mod policy;
 mod sources;
 mod sync;
+mod triggers;
 mod trust;
 pub(crate) mod workspace;
 mod world;
 
 pub use file::{FlockError, Overrides};
 pub use follow::{Follow, Looks};
+pub(crate) use form::Form;
+pub(crate) use lint::{Finding, Level, lint};
 pub use sources::Source;
 pub(crate) use sync::library_of;
 pub use sync::{Synced, start, sync, sync_live};
+pub(crate) use triggers::Triggers;
 pub use trust::{Consent, Question, TrustError};
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use log::{Draft, Time};
@@ -55,6 +62,8 @@ pub struct Flock {
     pub workspace: Option<PathBuf>,
     /// Recorded answers: the file, and how they are served.
     pub answers: Option<(PathBuf, Serving)>,
+    /// Models whose answers are recorded, by name, each with the file of its answers.
+    pub models: BTreeMap<String, PathBuf>,
     /// How long a run may take, in seconds by the clock; it is no part of the log.
     pub wall_seconds: Option<u64>,
     /// What is appended once, on a new branch.

@@ -17,6 +17,7 @@ mod http;
 mod keeper;
 mod mcp;
 mod process;
+mod program;
 mod sandbox;
 mod schema;
 pub mod tools;
@@ -27,6 +28,7 @@ pub use class::Class;
 pub use error::{Blame, EffectError};
 pub use executor::{Executor, Limits, Pending, Usage};
 pub use keeper::keep_if_asked;
+pub use program::{Program, is_executable};
 pub use sandbox::Sandbox;
 /// Ends an attempt and all that it started.
 pub use tokio_util::sync::CancellationToken as Cancel;

@@ -1,4 +1,6 @@
-//! `new`: a flock to begin with.
+//! `new`: a flock to begin with, or a behavior.
+
+mod behavior;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,9 @@ use super::shell::Shell;
 const EXAMPLES: &str = "\
 Examples:
   starling new flock hello      makes ./hello, which runs at once
-  starling run hello";
+  starling run hello
+  starling new behavior greet_guest --form star   a script in the flock around this folder
+  starling new behavior count_words --form exec   an executable, with its test beside it";
 
 const FLOCK: &str = r#"# What runs together: settings here, behaviors in behaviors/*.star.
 name = "NAME"
@@ -62,10 +66,21 @@ enum What {
         /// The folder; its last part is the name
         name: PathBuf,
     },
+    /// A file in the folder behaviors of the flock around this folder, which runs at once
+    Behavior {
+        /// Its name: a verb phrase such as greet_guest
+        name: String,
+        /// How it is written
+        #[arg(long, value_enum, default_value = "star")]
+        form: behavior::Form,
+    },
 }
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
-    let What::Flock { name: folder } = args.what;
+    let folder = match args.what {
+        What::Flock { name } => name,
+        What::Behavior { name, form } => return behavior::make(&name, form, shell),
+    };
     if folder.exists() {
         let what = format!("{} exists already; choose another name", folder.display());
         return Err(Failure::Conflict(what));

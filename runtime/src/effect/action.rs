@@ -68,6 +68,8 @@ pub(crate) struct Facts {
     pub(crate) reserved: Charge,
     /// The request that a guard asks this to judge: action, revision, and the guard's actor.
     pub(crate) judges: Option<(EventId, u32, SmolStr)>,
+    /// Whether the guard itself turns the answer into its verdict.
+    pub(crate) hears: bool,
     /// When its first attempt was dispatched: a provider's window is counted from here.
     pub(crate) first: i64,
 }

@@ -45,6 +45,8 @@ pub struct Driver {
     executors: Executors,
     serving: Serving,
     recorded: Recorded,
+    /// Models whose answers are recorded, by the name of their effect.
+    models: BTreeMap<String, Recorded>,
     /// The name of the branch: a provider's key belongs to it.
     branch: String,
     workspace: Option<PathBuf>,
@@ -81,6 +83,7 @@ impl Driver {
             executors,
             serving: Serving::Live,
             recorded: Recorded::default(),
+            models: BTreeMap::new(),
             branch: branch.to_owned(),
             workspace: None,
             reports,
@@ -100,6 +103,16 @@ impl Driver {
     /// Serves recorded answers.
     pub fn serve(&mut self, serving: Serving, recorded: Recorded) {
         (self.serving, self.recorded) = (serving, recorded);
+    }
+
+    /// Lets recorded answers be what a model says, by the name of its effect.
+    pub fn serve_models(&mut self, models: impl IntoIterator<Item = (String, Recorded)>) {
+        self.models.extend(models);
+    }
+
+    /// Others do the effects from now on: the flock's files changed. What is out goes on.
+    pub fn set_executors(&mut self, executors: Executors) {
+        self.executors = executors;
     }
 
     /// The folder that the flock works in.
@@ -237,6 +250,8 @@ impl Driver {
             executors: &self.executors,
             serving: self.serving,
             recorded: &self.recorded,
+            own: engine.asks(&action.facts.behavior) == Some(action.facts.effect.as_str()),
+            models: &self.models,
             now: now.ms(),
         };
         let next = next(&action, &view, &mut self.checked);

@@ -4,6 +4,8 @@
 //! the executor's check, guards that have not spoken, bans, approval, the same intent under way,
 //! recorded answers, budgets, and then it leaves.
 
+use std::collections::BTreeMap;
+
 use effect::{Blame, Class, EffectError};
 use log::{EventId, Hash};
 use serde_json::{Value, json};
@@ -30,6 +32,10 @@ pub(crate) struct View<'v> {
     pub(crate) executors: &'v Executors,
     pub(crate) serving: Serving,
     pub(crate) recorded: &'v Recorded,
+    /// Whether its behavior asks it for an answer: what runs of a flock its person has confirmed.
+    pub(crate) own: bool,
+    /// Models whose answers are recorded.
+    pub(crate) models: &'v BTreeMap<String, Recorded>,
     pub(crate) now: i64,
 }
 
@@ -138,6 +144,8 @@ fn refused(action: &Action, view: &View<'_>) -> Option<Move> {
     }
     let granted = view.effects.ledger.granted.check(&view.policy.grants, &facts.scopes, effect);
     match granted {
+        // A program that answers for its behavior acts no more than a script does.
+        _ if view.own && effect.starts_with("exec:") => {}
         Err(Ungranted::Nobody) => {
             let action = format!("add it to [grants] effects, or starling grant '{effect}'");
             let message = format!("nobody grants `{effect}`");
@@ -159,7 +167,7 @@ fn check(action: &Action, view: &View<'_>) -> Result<Option<Value>, EffectError>
     let effect = action.facts.effect.as_str();
     let Some(executor) = view.executors.get(effect) else {
         // What is recorded needs nobody who could do it.
-        if view.serving != Serving::Live {
+        if view.serving != Serving::Live || view.models.contains_key(effect) {
             return Ok(None);
         }
         let hint = behaviors::did_you_mean(effect, view.executors.names());
@@ -222,6 +230,9 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
     if inner {
         return leave_inner(action, view, intent);
     }
+    if let Some(model) = view.models.get(facts.effect.as_str()) {
+        return said_before(model, action, view, intent);
+    }
     let Some(executor) = executor else { return Move::Wait("nobody here can do it") };
     let reserved = executor.reserve(&action.args());
     let reserves =
@@ -231,6 +242,24 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
     }
     let executor = SmolStr::from(facts.effect.as_str());
     Move::Leave { intent, class, executor, deadline: None, reserves }
+}
+
+/// What a model whose answers are recorded says: what it said once, or that it never did.
+fn said_before(model: &Recorded, action: &Action, view: &View<'_>, intent: Hash) -> Move {
+    let facts = &action.facts;
+    let question = question_of(&facts.effect, &action.args());
+    let served = view.effects.ledger.served.get(&intent).copied().unwrap_or(0);
+    if let Some(served) = model.find(&facts.id, &intent, &question, served) {
+        return Move::Serve { intent, served: Box::new(served) };
+    }
+    let line =
+        json!({"effect": facts.effect.as_str(), "args": action.args(), "result": {"answer": "…"}});
+    let message = format!("no answer of {} is recorded for this, or not so many", facts.effect);
+    let action = format!("add this line to its answers: {line}");
+    Move::End(Ending::with(
+        "failed",
+        EffectError::new("model.unrecorded", Blame::Provider, message, &action),
+    ))
 }
 
 fn over(action: &Action, view: &View<'_>, charge: Charge) -> Option<Move> {

@@ -71,20 +71,52 @@ impl Recorded {
     }
 
     /// Reads a file of lines `{"effect", "args", "status"?, "result"?, "error"?, "intent"?,
-    /// "action"?}`.
+    /// "action"?}`; or a log, as `starling export` writes it, for what was answered in it.
     ///
     /// # Errors
     /// It cannot be read; says which line is wrong.
     pub fn of_file(path: &Path) -> Result<Recorded, String> {
         let text = fs::read_to_string(path);
         let text = text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-        let mut recorded = Recorded::default();
+        let (mut recorded, mut asked) = (Recorded::default(), HashMap::new());
         for (nth, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let wrong = |what: &str| format!("{}:{}: {what}", path.display(), nth + 1);
             let line = log::parse_object(line).map_err(|error| wrong(&error.to_string()))?;
-            recorded.take_line(&Value::Object(line)).map_err(|what| wrong(&what))?;
+            let line = Value::Object(line);
+            if line.get("kind").is_some() {
+                recorded.take_event(&line, &mut asked);
+            } else {
+                recorded.take_line(&line).map_err(|what| wrong(&what))?;
+            }
         }
         Ok(recorded)
+    }
+
+    /// Takes what an event of an exported log tells: a question, or the answer to one.
+    fn take_event(&mut self, line: &Value, asked: &mut HashMap<String, Hash>) {
+        let payload = &line["payload"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        match line["kind"].as_str().unwrap_or_default() {
+            "effect.requested" => {
+                let effect = payload["effect"].as_str().unwrap_or_default();
+                if let Some(id) = text(&line["id"]) {
+                    asked.insert(id, question_of(effect, &payload["args"]));
+                }
+            }
+            "effect.rewritten" => {
+                let effect = payload["effect"].as_str().unwrap_or_default();
+                if let Some(action) = text(&payload["action"]) {
+                    asked.insert(action, question_of(effect, &payload["args"]));
+                }
+            }
+            "effect.ended" | "effect.reconciled" => {
+                let question = payload["action"].as_str().and_then(|action| asked.get(action));
+                if let (Some(question), Some(ending)) = (question, ending_of(payload)) {
+                    self.by_question.entry(*question).or_default().push(ending);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn take_line(&mut self, line: &Value) -> Result<(), String> {

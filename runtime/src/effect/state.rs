@@ -214,6 +214,7 @@ impl Effects {
             intent: None,
             reserved: Charge::default(),
             judges: judged_by(event),
+            hears: hears(event),
             first: 0,
         };
         self.insert(Action { asked: event.clone(), facts });
@@ -446,6 +447,12 @@ fn judged_by(event: &Event) -> Option<(EventId, u32, SmolStr)> {
     Some((action, revision, event.actor().into()))
 }
 
+/// Whether the guard that asks turns the answer into its verdict.
+fn hears(event: &Event) -> bool {
+    let judges = event.payload().get("judges").and_then(ValueRef::as_map);
+    judges.and_then(|judges| judges.get("hears")) == Some(ValueRef::Bool(true))
+}
+
 /// The action that an event is about.
 pub(crate) fn action_of(event: &Event) -> Option<EventId> {
     text(event, "action")?.parse().ok()
@@ -486,6 +493,7 @@ pub(crate) mod tests {
             intent: None,
             reserved: Charge::default(),
             judges: None,
+            hears: false,
             first: 0,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use log::{Bound, Derivation, Event, EventId, Offset};
+use log::{Bound, Derivation, Event, EventId, Offset, Time};
 use projection::{Born, Row};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -33,7 +33,10 @@ pub(crate) struct Activation {
     /// The narrower grants of that chain.
     pub(crate) scopes: Option<Arc<[EventId]>>,
     /// The request that a guard is shown, where its cause is that the guard was loaded.
+    /// Or the event that a behavior was woken by that asked, and is now given the answer.
     pub(crate) handled: Option<Event>,
+    /// Whether its event is the end of the effect that the behavior asked on this match.
+    pub(crate) answered: bool,
 }
 
 /// An element as it was before it vanished.
@@ -72,6 +75,11 @@ impl Activation {
     /// The event that the reaction sees.
     pub(crate) fn seen(&self) -> &Event {
         self.handled.as_ref().unwrap_or(&self.event)
+    }
+
+    /// The recorded time of its cause.
+    pub(crate) fn now(&self) -> Time {
+        if self.answered { self.event.time() } else { self.seen().time() }
     }
 
     pub(crate) fn place(&self) -> Place {

@@ -62,7 +62,7 @@ impl Agenda {
         if self.by_ticket {
             self.unripe.insert(place.clone());
         }
-        if !activation.row.bound.is_empty() {
+        if is_withdrawn_by_match(&activation) {
             let key = (activation.behavior.clone(), activation.row.bound.clone());
             self.by_row.entry(key).or_default().push(place.clone());
         }
@@ -146,7 +146,7 @@ impl Agenda {
             self.unripe.remove(place);
             self.tickets.remove(&(activation.ticket, place.clone()));
         }
-        if !activation.row.bound.is_empty() {
+        if is_withdrawn_by_match(&activation) {
             let key = (activation.behavior.clone(), activation.row.bound.clone());
             let places = self.by_row.get_mut(&key).expect("every match that waits is listed");
             places.retain(|other| other != place);
@@ -156,6 +156,11 @@ impl Agenda {
         }
         Some(activation)
     }
+}
+
+/// Whether it goes when its match does. An answer stays: the log says that it came too late.
+fn is_withdrawn_by_match(activation: &Activation) -> bool {
+    !activation.row.bound.is_empty() && !activation.answered
 }
 
 /// Whether a place is due on a branch whose last event stands at `last`.

@@ -56,6 +56,11 @@ impl Engine {
         self.state.subscriptions.get(behavior)?.metadata.budget.effects
     }
 
+    /// The effect that answers for a behavior, if it cannot answer by itself.
+    pub(crate) fn asks(&self, behavior: &str) -> Option<&str> {
+        self.state.subscriptions.get(behavior)?.asks.as_deref()
+    }
+
     /// Lands events of the runtime about effects.
     pub(crate) fn land_effects(&mut self, drafts: Vec<Draft>) -> Result<(), EngineError> {
         self.land_outside(drafts).map(drop)

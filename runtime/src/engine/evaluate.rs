@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use behaviors::{Binding, ElementView, Firing, Proposals, ReactError, Read, Reply, Stream};
+use behaviors::{Binding, ElementView, Firing, Proposals, ReactError, Read, Reply, Stream, Texts};
 use log::{Bound, MapRef};
 use projection::{Delta, Graph, Row, Steps, World};
 use smol_str::SmolStr;
@@ -20,12 +20,16 @@ pub(crate) fn evaluate(
     state: &State,
     activation: &Activation,
     library: &Library,
+    texts: Texts<'_>,
 ) -> Result<Reply, ReactError> {
     let subscription = state.subscriptions.get(&activation.behavior);
     let subscription = subscription.expect("what fires is loaded");
     let loaded = library.get(&activation.behavior, &subscription.hash);
     let loaded = loaded.expect("the code of what is loaded was found when the log was opened");
     let world = state.round.base.as_ref().unwrap_or(&state.graph);
+    if activation.answered {
+        still_stands(state, world, activation)?;
+    }
     let seen = Seen { world, activation, subscription };
     let env = state.env(Some(activation.seen()));
     let rows = seen.read_rows(&env)?;
@@ -40,7 +44,9 @@ pub(crate) fn evaluate(
             &activation.behavior,
             &activation.row.bound[..],
         ),
-        now: activation.seen().time(),
+        now: activation.now(),
+        answer: activation.answered.then(|| activation.event.payload()),
+        texts,
     };
     let behavior = loaded.behavior();
     let metadata = behavior.metadata();
@@ -49,6 +55,21 @@ pub(crate) fn evaluate(
     let mut out = Proposals::new(strict.as_ref().unwrap_or(metadata), &firing);
     behavior.react(&firing, &mut out)?;
     out.finish()
+}
+
+/// Refuses an answer whose match is gone: it was given about a world that is no more.
+fn still_stands(state: &State, world: &Graph, activation: &Activation) -> Result<(), ReactError> {
+    match state.stands_in(world, activation) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ReactError::new(format!(
+            "the answer came when the match that it is about no longer stood, so it changes nothing; \
+             it is kept in @{}",
+            activation.event.offset()
+        ))),
+        Err(_) => Err(ReactError::new(
+            "whether its match still stands takes too many steps; start the pattern narrower",
+        )),
+    }
 }
 
 /// The rows of one declared read.

@@ -84,7 +84,7 @@ impl Firing<'_> {
             row: self.activation.row.bound.clone(),
         };
         let draft = Draft::new(id, kind, self.actor.clone());
-        Draft { cause: Some(cause), time: self.activation.seen().time(), ..draft }
+        Draft { cause: Some(cause), time: self.activation.now(), ..draft }
     }
 
     /// A reaction is a transaction: it fails whole.

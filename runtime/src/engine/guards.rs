@@ -30,7 +30,9 @@ pub(super) fn text(event: &Event, name: &str) -> String {
 impl State {
     /// What an event about effects means: to what is known of them, and to the guards.
     pub(super) fn obey_effect(&mut self, event: &Event, chain: &Chain) {
+        self.note_question(event);
         self.effects.fold(event, chain);
+        self.hear_answer(event);
         match event.kind() {
             "effect.requested" | "effect.rewritten" => self.ask_guards(event),
             "grant.narrowed" => {
@@ -90,6 +92,7 @@ impl State {
                 goal: action.facts.goal,
                 scopes: None,
                 handled: Some(asked.clone()),
+                answered: false,
             });
         }
     }

@@ -57,6 +57,8 @@ struct Image {
     ledger: Ledger,
     /// Open actions, each with the offset of its last revision.
     actions: Vec<(Facts, u64)>,
+    /// Behaviors that wait for an answer, by the action that they asked.
+    asking: Vec<(EventId, ActivationImage)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +82,7 @@ struct ActivationImage {
     goal: EventId,
     scopes: Option<Vec<EventId>>,
     handled: Option<u64>,
+    answered: bool,
 }
 
 /// Collects the events that images name.
@@ -108,6 +111,7 @@ impl Events {
             goal: activation.goal,
             scopes: activation.scopes.as_deref().map(<[EventId]>::to_vec),
             handled: activation.handled.as_ref().map(|event| self.name(event)),
+            answered: activation.answered,
         }
     }
 
@@ -155,7 +159,10 @@ impl State {
         let delayed = delayed.map(|(due, waiting)| (due, events.activation(waiting))).collect();
         let actions = self.effects.iter();
         let actions = actions.map(|a| (a.facts.clone(), events.name(&a.asked))).collect();
+        let asking = self.asking.iter();
+        let asking = asking.map(|(id, waiting)| (*id, events.activation(waiting))).collect();
         let image = Image {
+            asking,
             rules: RULES_VERSION,
             head: self.head.count(),
             taken: self.taken,
@@ -254,6 +261,9 @@ impl State {
         for (facts, asked) in image.actions {
             state.effects.insert(Action { asked: decoder.event(asked)?.clone(), facts });
         }
+        for (id, waiting) in image.asking {
+            state.asking.insert(id, decoder.activation(waiting)?);
+        }
         Ok(state)
     }
 }
@@ -297,6 +307,7 @@ impl Decoder {
             goal: image.goal,
             scopes: image.scopes.map(Into::into),
             handled: image.handled.map(|at| self.event(at).cloned()).transpose()?,
+            answered: image.answered,
         })
     }
 }

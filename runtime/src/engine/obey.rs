@@ -131,7 +131,7 @@ impl State {
     ) -> Result<(), FoldError> {
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
-        let failed = self.failed.remove(&name).unwrap_or_default();
+        let mut failed = self.failed.remove(&name).unwrap_or_default();
         let standing = match new.metadata.trigger.is_match() {
             true => self.rows_of(&new),
             false => Ok(Vec::new()),
@@ -141,6 +141,10 @@ impl State {
         let begins = begins(old.as_deref(), &new);
         let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
         let same = same && !begins;
+        if new.metadata.trigger.is_match() {
+            // One that asked and was not answered has not had its say: the new version asks again.
+            failed.extend(self.forget_questions(&name).into_iter().map(|first| first.row.bound));
+        }
         let wanted: Vec<Row> = if same && !self.suspended.contains_key(&name) {
             standing.into_iter().filter(|row| failed.contains(&row.bound)).collect()
         } else {
@@ -204,6 +208,7 @@ impl State {
     }
 
     fn unload(&mut self, name: &SmolStr) {
+        self.forget_questions(name);
         self.agenda.withdraw_all(name);
         self.catching.remove(name);
         self.subscriptions.remove(name);

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use behaviors::Texts;
 use log::{BranchId, Event, Head, Log, LogError, Offset, read};
 
 use super::catching::Past;
@@ -10,6 +11,7 @@ use super::evaluate::evaluate;
 use super::fire::{Keys, fire};
 use super::library::Library;
 use super::state::State;
+use super::wave::text_of;
 use super::{EngineError, FoldError};
 
 /// What refiring a branch found.
@@ -118,7 +120,9 @@ fn refire_group(
         let emits = state.taken == first.taken() && first.author().is_some();
         let recorded: &[Event] = if emits { group } else { &[] };
         let keys = Recorded { log, branch, head: state.head };
-        let reaction = evaluate(state, &activation, library).map(|reply| reply.proposals);
+        let find = |hash: &str| text_of(log, hash);
+        let reaction = evaluate(state, &activation, library, Texts::of(&find));
+        let reaction = reaction.map(|reply| reply.proposals);
         let mut proposed = fire(state, &keys, reaction)?;
         for staged in proposed.iter_mut().rev() {
             if let Some(delta) = staged.delta.take() {

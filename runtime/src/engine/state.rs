@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use behaviors::Stream;
-use log::{Bound, Cause, Event, Head};
+use log::{Bound, Cause, Event, EventId, Head};
 use projection::{Delta, Env, Exhausted, Graph, Row, Steps};
 use smol_str::SmolStr;
 
@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub(crate) last: Option<Activation>,
     pub(crate) round: Round,
     pub(crate) effects: Effects,
+    /// Behaviors that wait for an answer, by the action that they asked.
+    pub(crate) asking: BTreeMap<EventId, Activation>,
     /// The latest time, in milliseconds, that an event from outside said.
     pub(crate) clock: i64,
 }
@@ -167,6 +169,9 @@ impl State {
     /// At most one activation waits for a match, so a newer one gives way; those of `on` wait one
     /// by one.
     fn drop_twins(&mut self, activation: &Activation) {
+        if activation.answered {
+            return;
+        }
         let on = |name: &str| {
             self.subscriptions.get(name).is_some_and(|s| s.metadata.trigger.on.is_some())
         };
@@ -220,6 +225,15 @@ impl State {
 
     /// Whether what an activation waits for still holds.
     pub(crate) fn stands(&self, activation: &Activation) -> Result<bool, Exhausted> {
+        self.stands_in(&self.graph, activation)
+    }
+
+    /// The same in another world.
+    pub(crate) fn stands_in(
+        &self,
+        world: &Graph,
+        activation: &Activation,
+    ) -> Result<bool, Exhausted> {
         let Some(subscription) = self.subscriptions.get(&activation.behavior) else {
             return Ok(false);
         };
@@ -229,7 +243,7 @@ impl State {
         let env = self.env(event);
         let steps = Steps::up_to(STEPS_MAX);
         let row = &activation.row.bound;
-        let stands = pattern.pattern.stands(&self.graph, row, &env, &steps)?;
+        let stands = pattern.pattern.stands(world, row, &env, &steps)?;
         Ok(stands.is_some() != trigger.is_vanishes())
     }
 
@@ -237,6 +251,10 @@ impl State {
     fn stands_or_suspends(&mut self, activation: &Activation) -> bool {
         if self.suspended.contains_key(&activation.behavior) {
             return false;
+        }
+        // An answer is heard in any case: where it came too late, the log says so.
+        if activation.answered {
+            return true;
         }
         self.stands(activation).unwrap_or_else(|_| {
             self.suspend(&activation.behavior, &activation.event);
@@ -310,7 +328,7 @@ impl State {
     fn withdraw_fallen_conditions(&mut self, subscription: &Subscription) -> Result<(), Exhausted> {
         let mut fallen = Vec::new();
         for activation in self.agenda.of(&subscription.name) {
-            if !self.stands(activation)? {
+            if !activation.answered && !self.stands(activation)? {
                 fallen.push(activation.clone());
             }
         }
@@ -362,6 +380,7 @@ impl State {
             goal: chain.goal,
             scopes: chain.scopes.clone(),
             handled: None,
+            answered: false,
         };
         let after = subscription.metadata.trigger.after_ms;
         let due = after.map(|ms| event.time().ms().saturating_add_unsigned(ms));

@@ -35,6 +35,8 @@ pub(crate) struct Subscription {
     pub(crate) loaded: Event,
     /// Its name.
     pub(crate) name: SmolStr,
+    /// The effect that answers for it, if it cannot answer by itself.
+    pub(crate) asks: Option<SmolStr>,
 }
 
 impl Subscription {
@@ -60,7 +62,9 @@ impl Subscription {
         let actor = format_smolstr!("behavior:{}@{short}", metadata.name);
         let name = SmolStr::from(metadata.name.as_str());
         let hash = hash.into();
-        Ok(Subscription { metadata, pattern, reads, hash, actor, loaded: event.clone(), name })
+        let asks = payload.get("asks").and_then(Value::as_str).map(SmolStr::from);
+        let loaded = event.clone();
+        Ok(Subscription { metadata, pattern, reads, hash, actor, loaded, name, asks })
     }
 }
 

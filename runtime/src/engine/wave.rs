@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use log::{Append, AppendError, Appended, Batch, Blobs, BranchId, Epoch, Event, Hash, Head, Log};
 use log::{LogError, Pending, Tip, read_one};
 use smol_str::SmolStr;
@@ -33,6 +34,8 @@ pub(crate) struct Wave {
     in_flight: VecDeque<Pending<Result<Appended, AppendError>>>,
     /// The keyed events that the log may not know yet.
     keys: HashMap<SmolStr, Event>,
+    /// The texts that the log may not know yet, by hash.
+    texts: HashMap<Hash, Bytes>,
     limit: usize,
 }
 
@@ -48,6 +51,7 @@ impl Wave {
             batch: Batch::new(),
             in_flight: VecDeque::new(),
             keys: HashMap::new(),
+            texts: HashMap::new(),
             limit: WAVE_EVENTS,
         }
     }
@@ -62,7 +66,16 @@ impl Wave {
         if let Some(key) = event.key() {
             self.keys.insert(key.into(), event.clone());
         }
+        self.texts.extend(blobs.given.iter().cloned());
         self.batch.push(event, blobs);
+    }
+
+    /// A long text by its hash, durable or not.
+    pub(crate) fn text(&self, hash: &str) -> Option<String> {
+        match hash.parse().ok().and_then(|hash: Hash| self.texts.get(&hash)) {
+            Some(text) => String::from_utf8(text.to_vec()).ok(),
+            None => text_of(&*self.log, hash),
+        }
     }
 
     /// To be called after each firing: sends the wave when it is full.
@@ -110,8 +123,15 @@ impl Wave {
         }
         assert_eq!(self.durable, self.sent, "what was sent is durable");
         self.keys.clear();
+        self.texts.clear();
         Ok(self.durable)
     }
+}
+
+/// A long text that a log holds.
+pub(crate) fn text_of(log: &dyn Log, hash: &str) -> Option<String> {
+    let text = log.blob(&hash.parse().ok()?).ok()??;
+    String::from_utf8(text.to_vec()).ok()
 }
 
 impl Keys for Wave {

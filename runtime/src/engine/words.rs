@@ -48,7 +48,11 @@ fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Prop
         let shown = activation.seen();
         let revision = shown.payload().get("revision").and_then(|n| n.as_i64()).unwrap_or(0);
         let action = judged(shown).to_string();
-        payload.insert("judges".to_owned(), json!({"action": action, "revision": revision}));
+        let mut judges = json!({"action": action, "revision": revision});
+        if subscription.is_some_and(|s| s.asks.as_deref() == Some(kind.as_str())) {
+            judges["hears"] = json!(true);
+        }
+        payload.insert("judges".to_owned(), judges);
     }
     properties.insert("status".to_owned(), json!("requested"));
     // Who asks is no part of a keyed request, whose content must not depend on it.

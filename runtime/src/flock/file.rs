@@ -2,6 +2,7 @@
 //! refused by name.
 #![allow(missing_docs, reason = "the fields of errors are facts named by the message")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,8 @@ struct FlockFile {
     #[serde(default)]
     retry: toml::Table,
     answers: Option<policy::Answers>,
+    #[serde(default)]
+    models: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Default, Deserialize)]
@@ -123,7 +126,7 @@ struct StartEvent {
     changes: Vec<toml::Table>,
 }
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "name",
     "run",
     "settings",
@@ -137,8 +140,9 @@ const TABLES: [&str; 13] = [
     "lint",
     "retry",
     "answers",
+    "models",
 ];
-const LATER: [&str; 2] = ["models", "mcp"];
+const LATER: [&str; 1] = ["mcp"];
 
 /// Reads `flock.toml`; the behavior files are left out.
 pub(super) fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
@@ -212,7 +216,9 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         workspace: file.workspace,
         retry: file.retry,
         lint: file.lint,
+        models: file.models,
     };
+    let models = policy::models(&policy.models, folder)?;
     let policy = policy.payload()?;
     let events = file.start.iter().enumerate().map(|(n, event)| start_event(n, event));
     Ok(Flock {
@@ -231,6 +237,7 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         policy,
         workspace,
         answers,
+        models,
         events: events.collect::<Result<_, String>>()?,
         report: file.report.into_iter().map(report).collect::<Result<_, String>>()?,
         sources: Vec::new(),

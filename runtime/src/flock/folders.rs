@@ -87,14 +87,13 @@ pub(super) fn all(flock: &Path, uses: &[PathBuf]) -> Result<Vec<Folder>, FlockEr
     Ok(folders)
 }
 
-/// The files in these folders that `is_behavior` by their names, by path.
+/// The files in these folders that could be behaviors, by path.
 ///
 /// # Errors
 /// A folder cannot be read.
 pub(super) fn files(
     flock: &Path,
     folders: &[Folder],
-    is_behavior: impl Fn(&Path) -> bool,
 ) -> Result<Vec<Found>, FlockError> {
     let mut found = Vec::new();
     for folder in folders {
@@ -102,7 +101,7 @@ pub(super) fn files(
         for entry in fs::read_dir(&folder.place).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let file = entry.path();
-            if is_temporary(&entry.file_name()) || !is_behavior(&file) || file.is_dir() {
+            if is_temporary(&entry.file_name()) || file.is_dir() {
                 continue;
             }
             let link = entry.file_type().map_err(failed)?.is_symlink();
@@ -177,7 +176,7 @@ mod tests {
         fs::write(shared.join("x.star"), "").expect("written");
         for used in [PathBuf::from("../../shared/"), shared.clone(), "./../../shared".into()] {
             let folders = all(&flock, std::slice::from_ref(&used)).expect("it is there");
-            let found = files(&flock, &folders, |_| true).expect("it is read");
+            let found = files(&flock, &folders).expect("it is read");
             let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
             assert_eq!(paths, ["../../shared/x.star"], "{}", used.display());
         }
@@ -202,7 +201,7 @@ mod tests {
         link(Path::new("/nowhere/z.star"), "z.star");
         let look = |uses: &[PathBuf]| {
             let folders = all(&flock, uses).expect("they are there");
-            let found = files(&flock, &folders, |_| true).expect("they are read").into_iter();
+            let found = files(&flock, &folders).expect("they are read").into_iter();
             found.filter_map(|found| Some((found.path, found.leaves?))).collect::<Vec<_>>()
         };
         let end = other.canonicalize().expect("it is there").join("x.star");

@@ -1,6 +1,7 @@
 //! What `flock.toml` says about effects: grants, guards, approvals, retries, the workspace and
 //! recorded answers; and how undeclared writes are taken.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use behaviors::{KindPattern, did_you_mean, duration_ms};
@@ -39,6 +40,7 @@ pub(super) struct Said {
     pub(super) guards: Vec<String>,
     pub(super) workspace: Option<PathBuf>,
     pub(super) retry: toml::Table,
+    pub(super) models: BTreeMap<String, toml::Table>,
     pub(super) lint: Lint,
 }
 
@@ -51,7 +53,8 @@ pub(super) struct Lint {
 
 /// The fields of the flock's first event that come from them. What is not said is left out, so that
 /// a flock without effects begins as ever.
-pub(super) const FIELDS: [&str; 6] = ["grants", "guards", "lint", "retry", "set", "workspace"];
+pub(super) const FIELDS: [&str; 7] =
+    ["grants", "guards", "lint", "models", "retry", "set", "workspace"];
 
 impl Said {
     /// What the log is told.
@@ -62,6 +65,10 @@ impl Said {
         }
         if !self.guards.is_empty() {
             payload.insert("guards".to_owned(), json!(self.guards));
+        }
+        if !self.models.is_empty() {
+            let models = serde_json::to_value(&self.models);
+            payload.insert("models".to_owned(), models.map_err(|error| error.to_string())?);
         }
         if !self.retry.is_empty() {
             payload.insert("retry".to_owned(), retry(&self.retry)?);
@@ -119,6 +126,40 @@ fn retry(table: &toml::Table) -> Result<Value, String> {
         Ok((name.clone(), json!(count)))
     };
     table.iter().map(entry).collect::<Result<Map<_, _>, String>>().map(Value::Object)
+}
+
+/// `[models.NAME]`: who answers for a model; here recorded answers, beside `flock.toml`.
+pub(super) fn models(
+    said: &BTreeMap<String, toml::Table>,
+    folder: &Path,
+) -> Result<BTreeMap<String, PathBuf>, String> {
+    let mut models = BTreeMap::new();
+    for (name, table) in said {
+        let text = |field: &str| table.get(field).and_then(toml::Value::as_str);
+        let at = format!("models.{name}");
+        match text("provider") {
+            Some("recorded") => {}
+            Some(other) => {
+                return Err(format!(
+                    "{at}.provider: there is no provider `{other}` in this version{}; there is \
+                     `recorded`, with answers = \"answers.jsonl\"",
+                    did_you_mean(other, ["recorded"])
+                ));
+            }
+            None => return Err(format!("{at}: name its provider: provider = \"recorded\"")),
+        }
+        if let Some(field) =
+            table.keys().find(|key| !["provider", "answers"].contains(&key.as_str()))
+        {
+            let hint = did_you_mean(field, ["provider", "answers"]);
+            return Err(format!("{at}: a recorded model has no `{field}`{hint}"));
+        }
+        let answers = text("answers").ok_or_else(|| {
+            format!("{at}: name the file of its answers: answers = \"answers.jsonl\"")
+        })?;
+        models.insert(name.clone(), folder.join(answers));
+    }
+    Ok(models)
 }
 
 impl Answers {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use behaviors::Loaded;
+use forms::ProgramFile;
 use log::Hash;
 use script::{Limits, ScriptHost};
 use serde_json::{Map, Value, json};
@@ -14,6 +15,7 @@ use smol_str::SmolStr;
 
 use super::FlockError;
 use super::folders::{self, Found};
+use super::form::Form;
 
 /// A behavior file: its text, and what it declares.
 #[derive(Clone, Debug)]
@@ -30,11 +32,6 @@ pub struct Source {
     pub declared: Result<Vec<Loaded>, String>,
 }
 
-/// Whether a file is a behavior file, by its name.
-fn is_behavior(file: &Path) -> bool {
-    file.extension().is_some_and(|ending| ending == "star")
-}
-
 /// Reads the behavior files of a flock, by path. What is as in `known` is not loaded again.
 pub(super) fn read(
     flock: &Path,
@@ -43,13 +40,17 @@ pub(super) fn read(
 ) -> Result<Vec<Source>, FlockError> {
     let folders = folders::all(flock, uses)?;
     let mut sources = Vec::new();
-    for Found { path, file, leaves } in folders::files(flock, &folders, is_behavior)? {
+    for Found { path, file, leaves } in folders::files(flock, &folders)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let Some(form) = Form::of_name(&name).filter(|_| leaves.is_some() || file.is_file()) else {
+            continue;
+        };
         if let Some(elsewhere) = leaves {
             sources.push(unread(path, &left(&elsewhere)));
             continue;
         }
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
+        let bytes = match fs::read(&file) {
+            Ok(bytes) => bytes,
             // Deleted since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
@@ -57,10 +58,15 @@ pub(super) fn read(
                 continue;
             }
         };
-        let before = known.iter().find(|known| known.path == path && known.text == text);
-        match before.filter(|before| before.is_read) {
+        let same = |known: &&Source| known.path == path && known.text.as_bytes() == bytes;
+        let before = known.iter().find(same).filter(|before| before.is_read);
+        // Whether an executable may be run does not stand in its text.
+        match before.filter(|_| form != Form::Program) {
             Some(before) => sources.push(before.clone()),
-            None => sources.push(source(&path, text)),
+            None => {
+                let runs = effect::is_executable(&file);
+                sources.extend(source(&path, form, bytes, runs));
+            }
         }
     }
     Ok(sources)
@@ -82,19 +88,49 @@ fn unread(path: String, what: &str) -> Source {
     Source { path, hash: Hash::of(b""), text: String::new(), is_read: false, declared }
 }
 
-fn source(path: &str, text: String) -> Source {
-    let declared = code_of(path, &text);
+/// What a file may be, if it is a behavior. An executable that is none is told; any other file is
+/// not looked at, unless it says that it is one.
+fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> {
+    let (text, declared) = match String::from_utf8(bytes) {
+        Ok(text) if form == Form::Program && !runs => {
+            if !forms::has_block(&text) {
+                return None;
+            }
+            let what =
+                format!("{path}: it says that it is a behavior and cannot be run: chmod +x {path}");
+            (text, Err(what))
+        }
+        Ok(text) => {
+            let declared = code_of(path, &text);
+            (text, declared)
+        }
+        Err(_) if form == Form::Program && !runs => return None,
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let what = "it is no text, so nobody could read what it does; put the program elsewhere and \
+                        start it from a short script";
+            (text, Err(format!("{path}: {what}")))
+        }
+    };
+    // What is no text is kept as what could be read of it.
     let hash = Hash::of(text.as_bytes());
-    Source { path: path.to_owned(), hash, text, is_read: true, declared }
+    Some(Source { path: path.to_owned(), hash, text, is_read: true, declared })
 }
 
-/// The behaviors that the text of a script declares, by name; those that are switched off left out.
+/// The behaviors that a file declares, by name; those that are switched off left out.
 ///
 /// # Errors
 /// Why the file cannot be used, with file, line and column.
-pub(super) fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
+pub(crate) fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
     static HOST: LazyLock<ScriptHost> = LazyLock::new(|| ScriptHost::new(Limits::default()));
-    let mut loaded = HOST.load(path, text).map_err(|error| error.to_string())?;
+    let mut loaded = match Form::of_path(path) {
+        Form::Script => HOST.load(path, text).map_err(|error| error.to_string())?,
+        Form::Prompt => vec![forms::load_prompt(path, text).map_err(|error| error.to_string())?],
+        Form::Program => {
+            let read = ProgramFile::read(path, text).map_err(|error| error.to_string())?;
+            vec![read.loaded(text)]
+        }
+    };
     loaded.retain(|loaded| loaded.metadata().enabled);
     loaded.sort_by(|a, b| a.metadata().name.cmp(&b.metadata().name));
     Ok(loaded)
@@ -156,9 +192,19 @@ impl Source {
         declared.map(|loaded| (name_of(loaded), self.payload(loaded))).collect()
     }
 
+    /// The program that it is, if it is one that can be used.
+    pub(super) fn program(&self) -> Option<ProgramFile> {
+        let usable = self.declared.as_ref().is_ok_and(|declared| !declared.is_empty());
+        let program = usable && Form::of_path(&self.path) == Form::Program;
+        program.then(|| ProgramFile::read(&self.path, &self.text).ok()).flatten()
+    }
+
     /// The payload of the event that loads one of its behaviors.
     pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
         let mut payload = Map::new();
+        if let Some(effect) = loaded.behavior().asks() {
+            payload.insert("asks".to_owned(), json!(effect));
+        }
         payload.insert("name".to_owned(), json!(loaded.metadata().name));
         payload.insert("path".to_owned(), json!(self.path));
         payload.insert("hash".to_owned(), json!(self.hash.to_string()));

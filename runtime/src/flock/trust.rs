@@ -26,6 +26,9 @@ pub enum TrustError {
     Kept { path: PathBuf, source: io::Error },
 }
 
+/// An executable that is a behavior: its path, its effect and what it does.
+type Program = (String, String, String);
+
 /// What a person is asked before a flock runs.
 #[derive(Debug)]
 pub struct Question {
@@ -50,17 +53,18 @@ impl Question {
     /// A tool file cannot be used.
     pub(super) fn about(
         flock: &Path,
+        programs: &[Program],
         grants: &[String],
         sandbox: Sandbox,
     ) -> Result<Option<Self>, FlockError> {
         let listing = effect::tools::list(flock)?;
-        if listing.tools.is_empty() && grants.is_empty() {
+        if listing.tools.is_empty() && programs.is_empty() && grants.is_empty() {
             return Ok(None);
         }
         // Without the sandbox the same flock is another thing to trust.
         let ending = if sandbox == Sandbox::Off { "-no-sandbox" } else { "" };
         let kept = state_folder().join(format!("{}{ending}", listing.hash));
-        Ok(Some(Question { listing: text(&listing, grants, sandbox), kept }))
+        Ok(Some(Question { listing: text(&listing, programs, grants, sandbox), kept }))
     }
 
     /// What the person reads.
@@ -107,15 +111,19 @@ fn state_folder() -> PathBuf {
     state.unwrap_or_else(|| PathBuf::from("/var/lib")).join("starling/trusted")
 }
 
-fn text(listing: &Listing, grants: &[String], sandbox: Sandbox) -> String {
+fn text(listing: &Listing, programs: &[Program], grants: &[String], sandbox: Sandbox) -> String {
     let mut lines = Vec::new();
+    for (path, effect, description) in programs {
+        lines.push(format!("{effect} (a behavior): {}", shown(description)));
+        lines.push(format!("    runs {}", shown(path)));
+    }
     for tool in &listing.tools {
         lines.extend(tool_lines(tool));
     }
     if !grants.is_empty() {
         lines.push(format!("it may ask for: {}", shown(&grants.join(", "))));
     }
-    if sandbox == Sandbox::Off && !listing.tools.is_empty() {
+    if sandbox == Sandbox::Off && !(listing.tools.is_empty() && programs.is_empty()) {
         lines.push("WITHOUT a sandbox: its programs may do whatever you may do".to_owned());
     }
     lines.join("\n")
@@ -162,7 +170,7 @@ mod tests {
 
     fn question(folder: &Path) -> Question {
         let grants = ["tool:pay".to_owned()];
-        let question = Question::about(folder, &grants, Sandbox::Required).expect("it lists");
+        let question = Question::about(folder, &[], &grants, Sandbox::Required).expect("it lists");
         let mut question = question.expect("there is something to ask");
         // The tests confirm nothing for the person who runs them.
         let name = question.kept.file_name().expect("a name").to_owned();

@@ -1,11 +1,16 @@
 //! Who does the effects of a flock, and what the person who runs it is asked first.
 
-use effect::Sandbox;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
 use effect::builtin::{self, Policy};
+use effect::{Executor, Program, Sandbox};
+use forms::ProgramFile;
 use serde_json::Value;
 
-use super::{Flock, FlockError, Question};
-use crate::effect::Executors;
+use super::{Flock, FlockError, Question, Source};
+use crate::effect::{Executors, Recorded};
 
 impl Flock {
     /// Who does the effects of the flock: what comes with Starling, and its tools.
@@ -26,7 +31,49 @@ impl Flock {
             self.sandbox.check().map_err(|error| FlockError::Sandbox(Box::new(error)))?;
         }
         all.extend(tools);
+        let programs = self.programs();
+        if !programs.is_empty() {
+            self.sandbox.check().map_err(|error| FlockError::Sandbox(Box::new(error)))?;
+        }
+        all.extend(programs);
         Ok(all)
+    }
+
+    /// The executables that answer for behaviors, each by its effect.
+    fn programs(&self) -> Vec<(String, Arc<dyn Executor>)> {
+        let executor = |program: ProgramFile, path: &str| {
+            let bounds = program.bounds;
+            let executor = Program {
+                effect: program.effect.clone(),
+                flock: self.folder.clone(),
+                path: path.to_owned(),
+                timeout: Duration::from_millis(bounds.timeout_ms),
+                output_bytes: bounds.output_bytes,
+                memory_bytes: bounds.memory_bytes,
+                sandbox: self.sandbox,
+            };
+            (program.effect, Arc::new(executor) as Arc<dyn Executor>)
+        };
+        let sources = self.sources.iter();
+        let programs = sources.filter_map(|source| Some(executor(source.program()?, &source.path)));
+        programs.collect()
+    }
+
+    /// What the models say whose answers are recorded, by the name of their effect.
+    ///
+    /// # Errors
+    /// A file of answers cannot be read.
+    pub fn recorded_models(&self) -> Result<Vec<(String, Recorded)>, FlockError> {
+        let read = |(name, file): (&String, &PathBuf)| {
+            let recorded = Recorded::of_file(file);
+            let path = self.folder.join("flock.toml");
+            let recorded = recorded.map_err(|what| FlockError::File {
+                path,
+                what: format!("models.{name}.answers: {what}"),
+            })?;
+            Ok((format!("model:{name}"), recorded))
+        };
+        self.models.iter().map(read).collect()
     }
 
     /// What is to be confirmed before the flock runs; nothing if it runs no programs and wants no
@@ -36,7 +83,12 @@ impl Flock {
     /// A tool file cannot be used.
     pub fn question(&self) -> Result<Option<Question>, FlockError> {
         let grants = ["effects", "hosts", "local_hosts"].map(|list| self.granted(list)).concat();
-        Question::about(&self.folder, &grants, self.sandbox)
+        let program = |source: &Source| {
+            let program = source.program()?;
+            Some((source.path.clone(), program.effect, program.metadata.description))
+        };
+        let programs: Vec<_> = self.sources.iter().filter_map(program).collect();
+        Question::about(&self.folder, &programs, &grants, self.sandbox)
     }
 
     /// Says that the programs of the flock are not confined: the person who runs it said so.
@@ -45,7 +97,7 @@ impl Flock {
     }
 
     /// One of the lists in `[grants]`.
-    fn granted(&self, list: &str) -> Vec<String> {
+    pub(super) fn granted(&self, list: &str) -> Vec<String> {
         let listed = self.policy.get("grants").and_then(|grants| grants.get(list));
         let texts = listed.and_then(Value::as_array).into_iter().flatten();
         texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()

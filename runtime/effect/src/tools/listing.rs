@@ -51,7 +51,9 @@ pub(super) fn list(flock: &Path, files: &[ToolFile]) -> Result<Listing, ToolErro
         let bytes = std::fs::read(&path);
         let bytes = bytes.map_err(|source| ToolError::Read { path: path.clone(), source })?;
         let name = path.strip_prefix(flock).unwrap_or(&path).to_string_lossy().into_owned();
-        for part in [name.as_bytes(), &bytes] {
+        // What may be run is another thing than the same text that may not.
+        let mode: &[u8] = if crate::program::is_executable(&path) { b"x" } else { b"-" };
+        for part in [name.as_bytes(), mode, &bytes] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }

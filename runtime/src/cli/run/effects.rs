@@ -77,6 +77,7 @@ impl<'f> Effects<'f> {
             let failed = |error| Failure::Failed(format!("effects cannot be run: {error}"));
             let mut driver = Driver::new(self.branch.as_str(), executors).map_err(failed)?;
             driver.serve(self.serving, std::mem::take(&mut self.recorded));
+            driver.serve_models(self.flock.recorded_models()?);
             driver.set_workspace(self.workspace.clone());
             self.driver = Some(driver);
         }
