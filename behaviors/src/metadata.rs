@@ -127,6 +127,15 @@ impl Metadata {
         Ok(metadata)
     }
 
+    /// The same, where what is not declared is refused: no list is an empty one.
+    #[must_use]
+    pub fn strict(&self) -> Metadata {
+        let mut strict = self.clone();
+        strict.emits.get_or_insert_default();
+        strict.writes.get_or_insert_default();
+        strict
+    }
+
     /// The metadata as JSON, in one form: what is as it would be unsaid is left out.
     #[must_use]
     pub fn to_json(&self) -> Map<String, Value> {
@@ -389,6 +398,15 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 fn read_from(fields: &Fields<'_>) -> Result<bool, MetadataError> {
     match fields.text("from")? {
         None => Ok(false),
+        Some("beginning") if fields.flag("guard")? == Some(true) => {
+            let what = "a guard is asked about every request that is open; drop `from`";
+            Err(fields.error("from", what))
+        }
+        Some("beginning") if fields.value("on").is_some() && fields.value("match").is_some() => {
+            let what = "earlier events are heard in the world of today, where a pattern of their \
+                        time says nothing; drop `match`, and ask in `reads` for what stands now";
+            Err(fields.error("from", what))
+        }
         Some("beginning") if fields.value("on").is_some() => Ok(true),
         Some("beginning") => Err(fields.error("from", "`from` is about events; it needs `on`")),
         Some(other) => {

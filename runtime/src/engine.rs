@@ -8,6 +8,7 @@ mod activation;
 mod agenda;
 mod asking;
 mod bounds;
+pub(crate) mod catching;
 mod cut;
 mod effects;
 mod error;
@@ -17,6 +18,8 @@ mod forge;
 mod guards;
 mod image;
 mod library;
+mod lint;
+mod loaded;
 mod obey;
 mod outside;
 mod refire;
@@ -37,17 +40,18 @@ use behaviors::{ReactError, Reply, Texts};
 use log::{BranchId, Claim, Delivery, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
-use smol_str::SmolStr;
 
 pub use bounds::Reached;
 pub(crate) use cut::between_firings;
 pub use error::{EngineError, FoldError};
 pub use library::Library;
+pub use lint::Undeclared;
 pub use outside::{Start, start_branch};
 pub use refire::{Divergence, Refired, refire};
 pub(crate) use resolve::resolved;
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
 
+use self::catching::Past;
 use self::evaluate::evaluate;
 use self::fire::{Staged, fire};
 use self::state::State;
@@ -69,6 +73,7 @@ pub struct Engine {
     snapshots: Snapshots,
     printed: Vec<String>,
     print: bool,
+    lint: Option<lint::Lint>,
     /// An offer that came while nothing was due.
     offered: Option<Delivery>,
 }
@@ -130,6 +135,7 @@ impl Engine {
             snapshots,
             printed: Vec::new(),
             print: false,
+            lint: None,
             offered: None,
         };
         let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
@@ -200,20 +206,6 @@ impl Engine {
         &self.state.settings.whole
     }
 
-    /// The loaded behaviors, by name, each with its path.
-    #[must_use]
-    pub fn loaded_behaviors(&self) -> Vec<(SmolStr, String)> {
-        let loaded = self.state.subscriptions.iter();
-        loaded.map(|subscription| (subscription.name.clone(), subscription.path())).collect()
-    }
-
-    /// The payload of the event that loaded a behavior.
-    #[must_use]
-    pub fn loaded_payload(&self, name: &str) -> Option<Map<String, Value>> {
-        let subscription = self.state.subscriptions.get(name)?;
-        Some(subscription.loaded.payload().to_json())
-    }
-
     /// The matches of a pattern, in order.
     #[must_use]
     pub fn rows(&self, pattern: &Pattern) -> Vec<Row> {
@@ -242,7 +234,8 @@ impl Engine {
             self.announce_bound(&reached)?;
             return Ok(Step::Stopped(reached));
         }
-        if self.state.take().is_none() {
+        let past = Past::Of(&*self.log, self.branch);
+        if self.state.take(past)?.is_none() {
             return Ok(Step::Rest);
         }
         let reaction = self.reaction();
@@ -253,6 +246,9 @@ impl Engine {
             reply.proposals
         });
         let staged = fire(&mut self.state, &self.wave, proposals)?;
+        if let Some(lint) = &mut self.lint {
+            lint.look(&self.state, &staged);
+        }
         let emitted = staged.len();
         self.land(staged)?;
         Ok(Step::Fired(emitted))
@@ -265,7 +261,8 @@ impl Engine {
                 Some(delta) => delta,
                 None => self.state.graph.apply(&event).expect("a staged event was tried before"),
             };
-            self.state.applied(&event, &delta)?;
+            let past = Past::Of(&*self.log, self.branch);
+            self.state.applied(&event, &delta, past)?;
             self.wave.push(event, blobs);
         }
         self.wave.firing_ended()?;

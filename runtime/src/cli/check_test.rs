@@ -22,6 +22,8 @@ pub(super) struct Case {
     answers: Vec<(String, Ending)>,
     expect: Vec<Value>,
     fails: Option<String>,
+    /// Whether the order of proposals is left to the schedule.
+    unordered: bool,
 }
 
 /// How many firings a test may take.
@@ -29,7 +31,7 @@ const FIRINGS_MAX: u64 = 10_000;
 /// In an expectation: whatever stands there.
 const ANY: &str = "*";
 
-const FIELDS: [&str; 6] = ["name", "settings", "given", "answer", "expect", "fails"];
+const FIELDS: [&str; 7] = ["name", "settings", "given", "answer", "expect", "fails", "unordered"];
 
 /// Reads a test file.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Case>, String> {
@@ -79,7 +81,9 @@ impl Case {
         }
         let settings = map.get("settings").and_then(Value::as_object).cloned();
         let fails = map.get("fails").and_then(Value::as_str).map(str::to_owned);
-        Ok(Case { settings: settings.unwrap_or_default(), given, answers, expect, fails, name })
+        let unordered = map.get("unordered") == Some(&Value::Bool(true));
+        let settings = settings.unwrap_or_default();
+        Ok(Case { settings, given, answers, expect, fails, unordered, name })
     }
 
     /// Runs it on the behaviors of its file. What is wrong, if something is.
@@ -134,7 +138,10 @@ impl Case {
             event.kind() == "effect.requested" && effect.is_some_and(|e| trial.asks(author, e))
         };
         let events = trial.events.iter().filter(|event| !own(event));
-        let found: Vec<Value> = events.filter_map(proposal).collect();
+        let mut found: Vec<Value> = events.filter_map(proposal).collect();
+        if self.unordered {
+            found = in_order_of(&self.expect, found);
+        }
         let fits = found.len() == self.expect.len()
             && self.expect.iter().zip(&found).all(|(expected, found)| agrees(expected, found));
         if fits { Ok(()) } else { Err(difference(&self.expect, &found)) }
@@ -240,6 +247,18 @@ fn same(expected: &Value, found: &Value) -> bool {
         }
         (a, b) => a == b,
     }
+}
+
+/// What was found in the order in which it is expected; what nobody expects comes last.
+fn in_order_of(expected: &[Value], mut found: Vec<Value>) -> Vec<Value> {
+    let mut ordered = Vec::with_capacity(found.len());
+    for expected in expected {
+        if let Some(place) = found.iter().position(|found| agrees(expected, found)) {
+            ordered.push(found.remove(place));
+        }
+    }
+    ordered.extend(found);
+    ordered
 }
 
 /// Both lists, line by line: what was expected and is not there, and what is there instead.

@@ -120,7 +120,7 @@ impl Engine {
 
     /// The events that offered ones become: words of people about effects are checked against what
     /// waits for them; any other event of the runtime's kinds is refused.
-    pub(super) fn dressed(&self, drafts: Vec<Draft>) -> Result<Vec<Draft>, EngineError> {
+    pub(super) fn dressed(&mut self, drafts: Vec<Draft>) -> Result<Vec<Draft>, EngineError> {
         let mut dressed = Vec::with_capacity(drafts.len());
         for draft in drafts {
             if is_runtime_kind(&draft.kind) {
@@ -132,7 +132,7 @@ impl Engine {
         Ok(dressed)
     }
 
-    fn words_of_people(&self, mut draft: Draft) -> Result<Vec<Draft>, String> {
+    fn words_of_people(&mut self, mut draft: Draft) -> Result<Vec<Draft>, String> {
         if !draft.actor.starts_with("user:") {
             return Err(format!("{} is no person", draft.actor));
         }
@@ -161,6 +161,15 @@ impl Engine {
                 properties.insert("given".to_owned(), json!(given));
                 let type_name = "_Grant".into();
                 draft.changes = vec![Change::Create { id: None, type_name, properties }];
+                Ok(vec![draft])
+            }
+            "behavior.disabled" | "behavior.enabled" => {
+                let name = payload["name"].as_str().unwrap_or("?");
+                self.check_switch(name, draft.kind == "behavior.enabled")?;
+                let waiting = self.waiting_of(name);
+                if waiting > 0 {
+                    draft.payload.insert("withdrawn".to_owned(), json!(waiting));
+                }
                 Ok(vec![draft])
             }
             kind => Err(format!("`{kind}` is written by the runtime only")),
@@ -213,6 +222,8 @@ impl Engine {
     /// Nobody waits for it, or the log failed.
     pub fn people_say(&mut self, draft: Draft) -> Result<(), EngineError> {
         let drafts = self.dressed(vec![draft])?;
+        // Who is switched on may be shown the log.
+        self.commit()?;
         self.land_effects(drafts)
     }
 }

@@ -49,7 +49,10 @@ pub(crate) fn evaluate(
         texts,
     };
     let behavior = loaded.behavior();
-    let mut out = Proposals::new(behavior.metadata(), &firing);
+    let metadata = behavior.metadata();
+    // Where a flock wants all declared, who declares nothing may do nothing.
+    let strict = state.settings.strict.then(|| metadata.strict());
+    let mut out = Proposals::new(strict.as_ref().unwrap_or(metadata), &firing);
     behavior.react(&firing, &mut out)?;
     out.finish()
 }

@@ -7,7 +7,7 @@ use projection::{Born, Exhausted, Row, Steps};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::activation::{Activation, row_name};
-use super::state::{STEPS_MAX, State};
+use super::state::{Rejection, STEPS_MAX, State};
 use super::subscription::Subscription;
 use crate::effect::{Action, Asked, Chain, Verdicts, voice};
 
@@ -187,6 +187,8 @@ impl State {
     pub(super) fn note_rejection(&mut self, event: &Event) {
         let may_guard = event.payload().get("guard") == Some(ValueRef::Bool(true));
         let path = text(event, "path");
+        let (hash, error) = (text(event, "hash").into(), text(event, "error"));
+        self.rejected.insert(path.as_str().into(), Rejection { hash, error });
         let has_good = self.subscriptions.iter().any(|loaded| loaded.path() == path);
         if may_guard && !has_good {
             self.effects.ledger.broken_guards.insert(path.into(), text(event, "error"));

@@ -177,19 +177,15 @@ fn effects(flock: &Flock, declared: &Declared<'_>, found: &mut Vec<Finding>) {
             KindPattern::parse(&tool.effect).is_ok_and(|known| known.fits(name))
         };
         let missing = match name.split_once(':') {
-            Some(("tool", _)) if !tools.iter().any(tool) => {
+            Some(("tool", tool_name)) if !tools.iter().any(tool) => {
                 let known = tools.iter().map(|tool| tool.effect.as_str());
-                Some(format!(
-                    "there is no {name}{}; it would be tools/NAME.toml",
-                    did_you_mean(name, known)
-                ))
+                let hint = did_you_mean(name, known);
+                Some(format!("there is no {name}, which would be tools/{tool_name}.toml{hint}"))
             }
             Some(("model", model)) if !flock.models.contains_key(model) => {
                 let known = flock.models.keys().map(String::as_str);
                 let hint = did_you_mean(model, known);
-                Some(format!(
-                    "there is no model `{model}`{hint}; flock.toml names it as [models.{model}]"
-                ))
+                Some(format!("flock.toml names no [models.{model}]{hint}"))
             }
             _ => None,
         };
@@ -280,11 +276,19 @@ fn calls(source: &Source, found: &mut Vec<Finding>) {
     if !source.path.ends_with(".star") {
         return;
     }
+    let mut within = "";
     for (nth, line) in source.text.lines().enumerate() {
+        if let Some(defined) = line.strip_prefix("def ") {
+            within = defined.split('(').next().unwrap_or_default().trim();
+        }
+        // A function of no behavior may be called by any of them.
+        let own = declared.iter().filter(|loaded| loaded.metadata().name == within);
+        let own: Vec<_> = own.collect();
+        let own = if own.is_empty() { declared.iter().collect() } else { own };
         let code = line.split('#').next().unwrap_or(line);
         for (call, field) in [("emit", "emits"), ("request", "effects")] {
             for name in literals(code, call) {
-                let fits = declared.iter().any(|loaded| match call {
+                let fits = own.iter().any(|loaded| match call {
                     "emit" => {
                         let emits = loaded.metadata().emits.as_ref();
                         emits.is_none_or(|emits| emits.iter().any(|kind| kind.fits(name)))
@@ -321,7 +325,7 @@ fn named_guards(flock: &Flock, all: &[Declared<'_>], found: &mut Vec<Finding>) {
         if !guards().any(|guard| guard == name) {
             let hint = did_you_mean(name, guards());
             let what = format!(
-                "the guard `{name}` is named and not there{hint}; without it nothing leaves"
+                "the guard `{name}` is named and not there, and without it nothing leaves{hint}"
             );
             let path = "flock.toml".to_owned();
             found.push(Finding { level: Level::Error, path, line: None, what });

@@ -1,5 +1,5 @@
 //! What `flock.toml` says about effects: grants, guards, approvals, retries, the workspace and
-//! recorded answers.
+//! recorded answers; and how undeclared writes are taken.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,20 @@ pub(super) struct Said {
     pub(super) workspace: Option<PathBuf>,
     pub(super) retry: toml::Table,
     pub(super) models: BTreeMap<String, toml::Table>,
+    pub(super) lint: Lint,
+}
+
+/// `[lint]`: what is only told, or refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lint {
+    undeclared: Option<String>,
 }
 
 /// The fields of the flock's first event that come from them. What is not said is left out, so that
 /// a flock without effects begins as ever.
-pub(super) const FIELDS: [&str; 5] = ["grants", "guards", "models", "retry", "workspace"];
+pub(super) const FIELDS: [&str; 7] =
+    ["grants", "guards", "lint", "models", "retry", "set", "workspace"];
 
 impl Said {
     /// What the log is told.
@@ -64,6 +73,16 @@ impl Said {
         }
         if !self.retry.is_empty() {
             payload.insert("retry".to_owned(), retry(&self.retry)?);
+        }
+        match self.lint.undeclared.as_deref() {
+            // It is told unless it is refused.
+            None | Some("warn") => {}
+            Some("error") => {
+                payload.insert("lint".to_owned(), json!({"undeclared": "error"}));
+            }
+            Some(other) => {
+                return Err(format!("lint.undeclared: `{other}` is neither warn nor error"));
+            }
         }
         if let Some(workspace) = &self.workspace {
             payload.insert("workspace".to_owned(), json!(workspace));

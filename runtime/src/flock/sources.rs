@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use behaviors::Loaded;
@@ -13,10 +14,11 @@ use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
 use super::FlockError;
+use super::folders::{self, Found};
 use super::form::Form;
 
 /// A behavior file: its text, and what it declares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Its path, relative to the flock.
     pub path: String,
@@ -24,32 +26,66 @@ pub struct Source {
     pub text: String,
     /// The hash of its text.
     pub hash: Hash,
+    /// Whether its text is known: a file that cannot be read has none.
+    pub is_read: bool,
     /// The behaviors it declares, by name; or why it cannot be used, with file, line and column.
     pub declared: Result<Vec<Loaded>, String>,
 }
 
-/// Reads the behavior files of a flock, by path.
-pub(super) fn read(folder: &Path) -> Result<Vec<Source>, FlockError> {
-    let behaviors = folder.join("behaviors");
+/// Reads the behavior files of a flock, by path. What is as in `known` is not loaded again.
+pub(super) fn read(
+    flock: &Path,
+    uses: &[PathBuf],
+    known: &[Source],
+) -> Result<Vec<Source>, FlockError> {
+    let folders = folders::all(flock, uses)?;
     let mut sources = Vec::new();
-    if !behaviors.is_dir() {
-        return Ok(sources);
-    }
-    let failed = |source| FlockError::Read { path: behaviors.clone(), source };
-    let mut files: Vec<_> = fs::read_dir(&behaviors)
-        .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-        .map_err(failed)?;
-    files.sort_by_key(fs::DirEntry::file_name);
-    for file in files {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let path = file.path();
-        let Some(form) = Form::of_name(&name).filter(|_| path.is_file()) else { continue };
-        let bytes = fs::read(&path);
-        let bytes = bytes.map_err(|source| FlockError::Read { path: path.clone(), source })?;
-        let runs = effect::is_executable(&path);
-        sources.extend(source(&format!("behaviors/{name}"), form, bytes, runs));
+    for Found { path, file, leaves } in folders::files(flock, &folders)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let Some(form) = Form::of_name(&name).filter(|_| leaves.is_some() || file.is_file()) else {
+            continue;
+        };
+        if let Some(elsewhere) = leaves {
+            sources.push(unread(path, &left(&elsewhere)));
+            continue;
+        }
+        let bytes = match fs::read(&file) {
+            Ok(bytes) => bytes,
+            // Deleted since the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                sources.push(unread(path, &format!("it cannot be read: {error}")));
+                continue;
+            }
+        };
+        let same = |known: &&Source| known.path == path && known.text.as_bytes() == bytes;
+        let before = known.iter().find(same).filter(|before| before.is_read);
+        // Whether an executable may be run does not stand in its text.
+        match before.filter(|_| form != Form::Program) {
+            Some(before) => sources.push(before.clone()),
+            None => {
+                let runs = effect::is_executable(&file);
+                sources.extend(source(&path, form, bytes, runs));
+            }
+        }
     }
     Ok(sources)
+}
+
+fn left(elsewhere: &Path) -> String {
+    let folder = elsewhere.parent().unwrap_or(elsewhere);
+    format!(
+        "it is a link to {}, which is not in the flock; put a copy here, or write \
+         use = [\"{}\"] in flock.toml",
+        elsewhere.display(),
+        folder.display()
+    )
+}
+
+/// A file of which nothing is known.
+fn unread(path: String, what: &str) -> Source {
+    let declared = Err(format!("{path}: {what}"));
+    Source { path, hash: Hash::of(b""), text: String::new(), is_read: false, declared }
 }
 
 /// What a file may be, if it is a behavior. An executable that is none is told; any other file is
@@ -78,7 +114,7 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
     };
     // What is no text is kept as what could be read of it.
     let hash = Hash::of(text.as_bytes());
-    Some(Source { path: path.to_owned(), hash, text, declared })
+    Some(Source { path: path.to_owned(), hash, text, is_read: true, declared })
 }
 
 /// The behaviors that a file declares, by name; those that are switched off left out.
@@ -116,7 +152,40 @@ pub(super) fn refuse_twins(sources: &[Source]) -> Result<(), FlockError> {
     Ok(())
 }
 
+/// Of files that declare one name the one that is in place keeps it, or else the first; the others
+/// are broken.
+pub(super) fn settle_twins(sources: &mut [Source], in_place: impl Fn(&str) -> Option<String>) {
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    let mut broken: Vec<(usize, String)> = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        for loaded in source.declared.iter().flatten() {
+            let name = loaded.metadata().name.as_str();
+            let Some(first) = owners.get(name).copied() else {
+                owners.insert(name.to_owned(), place);
+                continue;
+            };
+            let stays = in_place(name).is_some_and(|path| path == source.path);
+            let loser = if stays { first } else { place };
+            if stays {
+                owners.insert(name.to_owned(), place);
+            }
+            let (a, b) = (&sources[first].path, &source.path);
+            let twins =
+                FlockError::Twins { name: name.to_owned(), first: a.clone(), second: b.clone() };
+            broken.push((loser, format!("{}: {twins}", sources[loser].path)));
+        }
+    }
+    for (loser, error) in broken {
+        sources[loser].declared = Err(error);
+    }
+}
+
 impl Source {
+    /// Whether the file, being broken, might have declared a guard. What cannot be told is one.
+    pub(super) fn may_hold_a_guard(&self) -> bool {
+        !self.is_read || self.text.contains("guard")
+    }
+
     /// The payloads of `behavior.loaded` for what it declares, by name.
     pub(super) fn payloads(&self) -> Vec<(SmolStr, Map<String, Value>)> {
         let declared = self.declared.iter().flatten();
@@ -130,7 +199,8 @@ impl Source {
         program.then(|| ProgramFile::read(&self.path, &self.text).ok()).flatten()
     }
 
-    fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
+    /// The payload of the event that loads one of its behaviors.
+    pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
         let mut payload = Map::new();
         if let Some(effect) = loaded.behavior().asks() {
             payload.insert("asks".to_owned(), json!(effect));

@@ -1,5 +1,6 @@
 //! Who does the effects of a flock, and what the person who runs it is asked first.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use effect::builtin::{self, Policy};
 use effect::{Executor, Program, Sandbox};
 use forms::ProgramFile;
+use log::Hash;
 use serde_json::Value;
 
 use super::{Flock, FlockError, Question, Source};
@@ -59,6 +61,27 @@ impl Flock {
         programs.collect()
     }
 
+    /// The hashes of its executables: what was confirmed when the run began.
+    #[must_use]
+    pub fn program_hashes(&self) -> BTreeSet<Hash> {
+        let programs = self.sources.iter().filter(|source| source.program().is_some());
+        programs.map(|source| source.hash).collect()
+    }
+
+    /// Holds back executables that are not among those that were confirmed: one that was saved
+    /// while the flock runs is a broken file until a person has seen it.
+    pub fn hold_back(&mut self, confirmed: &BTreeSet<Hash>) {
+        for source in &mut self.sources {
+            if source.program().is_some() && !confirmed.contains(&source.hash) {
+                source.declared = Err(format!(
+                    "{}: an executable has to be confirmed before it runs: run the flock again, or with \
+                     --trust",
+                    source.path
+                ));
+            }
+        }
+    }
+
     /// What the models say whose answers are recorded, by the name of their effect.
     ///
     /// # Errors
@@ -101,5 +124,37 @@ impl Flock {
         let listed = self.policy.get("grants").and_then(|grants| grants.get(list));
         let texts = listed.and_then(Value::as_array).into_iter().flatten();
         texts.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::flock::Overrides;
+
+    #[test]
+    fn an_executable_that_nobody_confirmed_is_held_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join("behaviors").join(name);
+            fs::write(&path, text).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("set");
+        };
+        fs::create_dir(folder.path().join("behaviors")).expect("made");
+        fs::write(folder.path().join("flock.toml"), "").expect("written");
+        let text = "#!/bin/sh\n# /// starling\n# description = \"x\"\n# on = \"x.y\"\n# ///\n";
+        write("one.sh", text);
+        let read = || Flock::read(folder.path(), &Overrides::default()).expect("it is read");
+        let confirmed = read().program_hashes();
+        assert_eq!(confirmed.len(), 1);
+        write("two.sh", &format!("{text}exit 2\n"));
+        let mut flock = read();
+        flock.hold_back(&confirmed);
+        let held: Vec<bool> = flock.sources.iter().map(|source| source.declared.is_err()).collect();
+        assert_eq!(held, [false, true]);
+        assert_eq!(flock.programs().len(), 1);
     }
 }

@@ -212,11 +212,11 @@ def judge(event, limits):
         "warning: behaviors/wrong.star:8: go_round: `reads.guests` asks for the type Gest, which no start event",
         "and no behavior makes; did you mean `Guest`?",
         "warning: behaviors/wrong.star:7: go_round: nobody grants `tool:pya`",
-        "warning: behaviors/wrong.star:7: go_round: there is no tool:pya; did you mean `tool:pay`?",
+        "warning: behaviors/wrong.star:7: go_round: there is no tool:pya, which would be tools/pya.toml; did you mean `tool:pay`?",
         "error: behaviors/wrong.star:12: emit(\"pang.sent\") is not declared; add \"pang.sent\" to `emits`",
         "may wake itself without end: come_back -> go_round -> come_back",
         "`reads.limits` of a guard compares the request",
-        "error: flock.toml: the guard `jduge` is named and not there; did you mean `judge`?",
+        "error: flock.toml: the guard `jduge` is named and not there, and without it nothing leaves; did you mean `judge`?",
     ] {
         assert!(done.out.contains(says), "{says}\n{}", done.out);
     }

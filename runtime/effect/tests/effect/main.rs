@@ -1,5 +1,6 @@
 //! Executors against a real machine: processes, files, sockets and the sandbox.
 
+mod answers;
 mod commands;
 mod escapes;
 mod files;
