@@ -22,6 +22,7 @@ mod lint;
 mod loaded;
 mod obey;
 mod outside;
+mod prepared;
 mod refire;
 mod resolve;
 mod rounds;
@@ -51,9 +52,11 @@ pub use refire::{Divergence, Refired, refire};
 pub(crate) use resolve::resolved;
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
 
+use self::activation::Activation;
 use self::catching::Past;
-use self::evaluate::evaluate;
+use self::evaluate::{evaluate, prepare};
 use self::fire::{Staged, fire};
+use self::prepared::{PREPARED_MAX, Prepared};
 use self::state::State;
 use self::wave::Wave;
 use crate::snapshot::Snapshots;
@@ -69,6 +72,8 @@ pub struct Engine {
     wave: Wave,
     /// Reactions of the round that were run ahead, in the order of what is left of it.
     ahead: VecDeque<Result<Reply, ReactError>>,
+    /// Firings handed over to where they react, before their turn.
+    prepared: Prepared,
     threads: usize,
     snapshots: Snapshots,
     printed: Vec<String>,
@@ -131,6 +136,7 @@ impl Engine {
             state,
             wave,
             ahead: VecDeque::new(),
+            prepared: Prepared::default(),
             threads: 1,
             snapshots,
             printed: Vec::new(),
@@ -279,6 +285,7 @@ impl Engine {
         let activation = self.state.last.as_ref().expect("an activation was just taken");
         if !self.state.round.is_open() {
             self.ahead.clear();
+            self.prepared.before(&self.state, &self.library, activation);
             let find = |hash: &str| self.wave.text(hash);
             return evaluate(&self.state, activation, &self.library, Texts::of(&find));
         }
@@ -291,6 +298,9 @@ impl Engine {
     fn run_round(&self) -> VecDeque<Result<Reply, ReactError>> {
         let last = self.state.last.iter();
         let all: Vec<_> = last.chain(&self.state.round.left).collect();
+        if self.library.any_remote() {
+            return self.run_remote_round(&all);
+        }
         let find = |hash: &str| self.wave.text(hash);
         let run = |activation| evaluate(&self.state, activation, &self.library, Texts::of(&find));
         let share = all.len().div_ceil(self.threads);
@@ -306,6 +316,20 @@ impl Engine {
                 parts.into_iter().map(|part| part.join().expect("a reaction does not panic"));
             done.flatten().collect()
         })
+    }
+
+    /// A round with reactions elsewhere: they are handed over some at a time.
+    fn run_remote_round(&self, all: &[&Activation]) -> VecDeque<Result<Reply, ReactError>> {
+        let find = |hash: &str| self.wave.text(hash);
+        let mut replies = VecDeque::with_capacity(all.len());
+        for (number, activation) in all.iter().enumerate() {
+            if number.is_multiple_of(PREPARED_MAX / 2) {
+                let next = all[number..].iter().take(PREPARED_MAX);
+                next.for_each(|next| prepare(&self.state, next, &self.library));
+            }
+            replies.push_back(evaluate(&self.state, activation, &self.library, Texts::of(&find)));
+        }
+        replies
     }
 
     /// Whether a round has begun and is not over.

@@ -11,6 +11,7 @@ mod effect;
 mod engine;
 mod flock;
 mod kinds;
+mod scripts;
 mod snapshot;
 
 pub use crate::effect::{Driver, Executors, OpenEffect, Recorded, Scope, Serving, Standing, Turn};
@@ -23,4 +24,5 @@ pub use crate::flock::{
     TrustError, start, sync, sync_live,
 };
 pub use crate::kinds::check_outside_kind;
+pub use crate::scripts::serve_scripts_if_asked;
 pub use crate::snapshot::Snapshots;

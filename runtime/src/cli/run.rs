@@ -20,7 +20,7 @@ use self::effects::Effects;
 use self::go::Going;
 use self::live::{Live, tell_synced};
 use self::tell::{tell, tell_open};
-use super::failure::Failure;
+use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
 use crate::engine::{Engine, EngineError, Reached};
@@ -72,7 +72,8 @@ pub(super) struct Args {
     /// Ask the world, though the branch is a fork or answers are recorded
     #[arg(long)]
     live: bool,
-    /// Confirm the programs and grants of the flock, which are listed on its first run
+    /// Confirm the programs and grants of the flock, which are listed on its first run, and run its
+    /// scripts in this process: quicker, and a script that tears its process apart tears this one
     #[arg(long)]
     trust: bool,
     /// Run the programs of the flock without a sandbox
@@ -100,6 +101,9 @@ const OPEN_TOLD: usize = 8;
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let overrides =
         Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
+    if !args.trust {
+        scripts_elsewhere()?;
+    }
     let mut flock = Flock::read(&args.flock, &overrides)?;
     flock.unset.clone_from(&args.unset);
     if args.no_sandbox {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use effect::{Blame, Class, EffectError};
 use log::{EventId, Hash};
-use serde_json::Value;
+use serde_json::{Value, json};
 use smol_str::SmolStr;
 
 use super::action::{Action, Stage, intent_of, question_of};

@@ -119,6 +119,9 @@ fn refire_group(
         let activation = state.last.clone().expect("an activation was just taken");
         let emits = state.taken == first.taken() && first.author().is_some();
         let recorded: &[Event] = if emits { group } else { &[] };
+        if emits && was_stopped(first) {
+            continue;
+        }
         let keys = Recorded { log, branch, head: state.head };
         let find = |hash: &str| text_of(log, hash);
         let reaction = evaluate(state, &activation, library, Texts::of(&find));
@@ -141,6 +144,12 @@ fn refire_group(
         }
     }
     Ok(())
+}
+
+/// Whether the machine ended this firing: then the log is all there is to know.
+fn was_stopped(event: &Event) -> bool {
+    let stopped = event.payload().get("stopped");
+    event.kind() == "behavior.failed" && stopped == Some(log::ValueRef::Bool(true))
 }
 
 /// An event as its line of an export; one whose long texts are not stored, by its id.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use behaviors::Loaded;
 use forms::ProgramFile;
 use log::Hash;
-use script::{Limits, ScriptHost};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
@@ -122,9 +120,8 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
 /// # Errors
 /// Why the file cannot be used, with file, line and column.
 pub(crate) fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
-    static HOST: LazyLock<ScriptHost> = LazyLock::new(|| ScriptHost::new(Limits::default()));
     let mut loaded = match Form::of_path(path) {
-        Form::Script => HOST.load(path, text).map_err(|error| error.to_string())?,
+        Form::Script => crate::scripts::load(path, text).map_err(|error| error.to_string())?,
         Form::Prompt => vec![forms::load_prompt(path, text).map_err(|error| error.to_string())?],
         Form::Program => {
             let read = ProgramFile::read(path, text).map_err(|error| error.to_string())?;
