@@ -1,4 +1,4 @@
-//! The life of a behavior file: saved, it is live; deleted, it is gone; and neither hurts what runs.
+//! The life of a behavior file: saved, it is live; deleted, it is gone; neither hurts what runs.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -91,10 +91,7 @@ pub(super) fn all(flock: &Path, uses: &[PathBuf]) -> Result<Vec<Folder>, FlockEr
 ///
 /// # Errors
 /// A folder cannot be read.
-pub(super) fn files(
-    flock: &Path,
-    folders: &[Folder],
-) -> Result<Vec<Found>, FlockError> {
+pub(super) fn files(flock: &Path, folders: &[Folder]) -> Result<Vec<Found>, FlockError> {
     let mut found = Vec::new();
     for folder in folders {
         let failed = |source| FlockError::Read { path: folder.place.clone(), source };
