@@ -1,12 +1,12 @@
-//! `run --follow` as a process: files are saved, broken, switched off and on while it runs, and it is
-//! killed while they are swapped.
+//! `run --follow` as a process: files are saved, broken, switched off and on while it runs, and it
+//! is killed while they are swapped.
 //!
 //! With `STARLING_LONG=1` it is killed a hundred times.
 #![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::Value;
@@ -80,12 +80,18 @@ fn answer(name: &str, version: usize) -> String {
     )
 }
 
+/// Where a file is written before it takes the place of the old one.
+fn aside(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("flock/behaviors/.{name}.tmp"))
+}
+
 /// Saves as editors do: other files take the places of the old ones.
 fn save(folder: &Path, files: &[(&str, String)]) {
-    let aside = |name: &str| folder.join(format!("flock/behaviors/.{name}.tmp"));
-    files.iter().for_each(|(name, text)| fs::write(aside(name), text).unwrap());
+    for (name, text) in files {
+        fs::write(aside(folder, name), text).unwrap();
+    }
     for (name, _) in files {
-        fs::rename(aside(name), folder.join("flock/behaviors").join(name)).unwrap();
+        fs::rename(aside(folder, name), folder.join("flock/behaviors").join(name)).unwrap();
     }
 }
 
@@ -119,7 +125,8 @@ fn what_is_saved_while_a_run_rests_is_live_and_told() {
     run.says("- a is removed");
     drop(run);
     let answered = events(at, "a.answered");
-    let versions: Vec<&Value> = answered.iter().map(|event| &event["payload"]["version"]).collect();
+    let version = |event: &Value| event["payload"]["version"].as_i64().unwrap();
+    let versions: Vec<i64> = answered.iter().map(version).collect();
     assert_eq!(versions, [1, 1, 2], "broken it answers as before, switched off not at all");
     let who = &events(at, "behavior.disabled")[0];
     assert_eq!((&who["actor"], &who["payload"]["name"]), (&"user:ann".into(), &"a".into()));
