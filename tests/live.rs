@@ -1,4 +1,4 @@
-//! The life of a behavior file: saved, it is live; deleted, it is gone; and neither hurts what runs.
+//! The life of a behavior file: saved, it is live; deleted, it is gone; neither hurts what runs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -390,7 +390,23 @@ fn a_file_says_itself_that_it_is_off() {
     assert_eq!(living.live().added, ["say"]);
 }
 
-/// What is loaded inside of a round waits for its end in the command; here the round ends.
+#[test]
+fn a_wish_for_earlier_events_that_cannot_be_met_is_refused_by_name() {
+    let wish = |rest: &str| {
+        let text =
+            answer("say", "x", 1).replace("emits", &format!("from_ = 'beginning', {rest}emits"));
+        let folder = scripts(TOML, &[("x.star", &text)]);
+        let flock = Flock::read(folder.path(), &Overrides::default()).unwrap();
+        flock.sources[0].declared.as_ref().map(Vec::len).map_err(Clone::clone)
+    };
+    assert_eq!(wish(""), Ok(1));
+    let error = wish("match = '(a:A)', each = True, ").unwrap_err();
+    assert!(error.starts_with("behaviors/x.star: say: `from`"), "{error}");
+    assert!(error.contains("drop `match`"), "{error}");
+}
+
+/// What a behavior without `emits` and `writes` comes to under these settings: failures, and what
+/// is told.
 fn undeclared(lint: &str) -> (Vec<Value>, Vec<Value>) {
     let toml = format!("{TOML}{lint}");
     let silent = "behavior(name = 'say', description = 'Says.', on = 'x.asked')\n\

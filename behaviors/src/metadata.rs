@@ -398,15 +398,6 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 fn read_from(fields: &Fields<'_>) -> Result<bool, MetadataError> {
     match fields.text("from")? {
         None => Ok(false),
-        Some("beginning") if fields.flag("guard")? == Some(true) => {
-            let what = "a guard is asked about every request that is open; drop `from`";
-            Err(fields.error("from", what))
-        }
-        Some("beginning") if fields.value("on").is_some() && fields.value("match").is_some() => {
-            let what = "earlier events are heard in the world of today, where a pattern of their \
-                        time says nothing; drop `match`, and ask in `reads` for what stands now";
-            Err(fields.error("from", what))
-        }
         Some("beginning") if fields.value("on").is_some() => Ok(true),
         Some("beginning") => Err(fields.error("from", "`from` is about events; it needs `on`")),
         Some(other) => {

@@ -118,6 +118,7 @@ impl State {
             goal: cause.id(),
             scopes: None,
             handled: Some(heard),
+            answered: false,
             event: cause,
         };
         match after.filter(|due| *due > self.clock) {

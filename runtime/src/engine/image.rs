@@ -23,7 +23,7 @@ use super::subscription::Subscription;
 use crate::effect::{Action, Facts, Ledger};
 
 /// The version of the fold's rules and of this layout. Another version's snapshots are not read.
-pub(crate) const RULES_VERSION: u32 = 3;
+pub(crate) const RULES_VERSION: u32 = 4;
 
 /// All of a state but its graph.
 #[derive(Debug, Serialize, Deserialize)]
@@ -231,17 +231,10 @@ impl State {
             state.suspended.insert(name, Suspension { at, announced });
         }
         state.exhausted = image.exhausted.into_iter().collect();
-        for (name, cause, next) in image.catching {
-            let cause = decoder.event(cause)?.clone();
-            state.catching.insert(name, Catching::from(cause, Offset::new(next)));
-        }
-        for (name, loaded) in image.disabled {
-            let loaded = loaded.map(|at| Subscription::read(decoder.event(at)?).map(Arc::new));
-            state.disabled.insert(name, loaded.transpose()?);
-        }
-        for (path, hash, error) in image.rejected {
-            state.rejected.insert(path, Rejection { hash, error });
-        }
+        let rejected = image.rejected.into_iter();
+        let rejected = rejected.map(|(path, hash, error)| (path, Rejection { hash, error }));
+        state.rejected = rejected.collect();
+        state.read_late(image.catching, image.disabled, &decoder)?;
         for activation in decoder.all(image.agenda)? {
             state.agenda.insert(activation);
         }
@@ -265,6 +258,24 @@ impl State {
             state.asking.insert(id, decoder.activation(waiting)?);
         }
         Ok(state)
+    }
+
+    /// Who catches up, and who is switched off.
+    fn read_late(
+        &mut self,
+        catching: Vec<(SmolStr, u64, u64)>,
+        disabled: Vec<(SmolStr, Option<u64>)>,
+        decoder: &Decoder,
+    ) -> Result<(), FoldError> {
+        for (name, cause, next) in catching {
+            let cause = decoder.event(cause)?.clone();
+            self.catching.insert(name, Catching::from(cause, Offset::new(next)));
+        }
+        for (name, loaded) in disabled {
+            let loaded = loaded.map(|at| Subscription::read(decoder.event(at)?).map(Arc::new));
+            self.disabled.insert(name, loaded.transpose()?);
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The loaded behaviors as the rest of the runtime sees them: what is in place, what is switched off
+//! The loaded behaviors as the rest of the runtime sees them: in place, switched off and broken.
 //! and what is broken.
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Engine {
         all.map(|(path, rejection)| (path.clone(), rejection.error.clone())).collect()
     }
 
-    /// The behaviors whose pattern cost too much: name, the offset at which it did, and the pattern.
+    /// The behaviors whose pattern cost too much: name, offset at which it did, and the pattern.
     #[must_use]
     pub fn suspended(&self) -> Vec<(SmolStr, u64, String)> {
         let told = |(name, suspension): (&SmolStr, &super::state::Suspension)| {

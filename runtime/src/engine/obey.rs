@@ -224,7 +224,9 @@ fn begins(old: Option<&Subscription>, new: &Subscription) -> bool {
     let before = |old: &Subscription| {
         old.metadata.from_beginning && old.metadata.trigger == new.metadata.trigger
     };
-    new.metadata.from_beginning && !new.metadata.guard && !old.is_some_and(before)
+    // An earlier event is heard as it was; whether a pattern held then nobody knows any more.
+    let hears = new.metadata.trigger.condition.is_none() && !new.metadata.guard;
+    new.metadata.from_beginning && hears && !old.is_some_and(before)
 }
 
 fn named(event: &Event) -> Result<SmolStr, FoldError> {

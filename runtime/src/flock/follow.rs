@@ -148,9 +148,10 @@ type Stamp = (PathBuf, u64, u64, i64, i64);
 impl Watching {
     fn run(mut self) {
         self.look();
+        // Asked once for each look: it looks at every file, and most events concern nobody.
+        let mut polls = self.polls();
         let mut stamps = self.stamps();
         loop {
-            let polls = self.polls();
             let told = if polls {
                 self.told.recv_timeout(POLL)
             } else {
@@ -172,6 +173,7 @@ impl Watching {
                 return;
             }
             self.look();
+            polls = self.polls();
             if polls {
                 stamps = self.stamps();
             }

@@ -99,7 +99,7 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
             (text, Err(what))
         }
         Ok(text) => {
-            let declared = code_of(path, &text);
+            let declared = code_of(path, &text).and_then(|all| refuse_past(path, all));
             (text, declared)
         }
         Err(_) if form == Form::Program && !runs => return None,
@@ -113,6 +113,26 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
     // What is no text is kept as what could be read of it.
     let hash = Hash::of(text.as_bytes());
     Some(Source { path: path.to_owned(), hash, text, is_read: true, declared })
+}
+
+/// Refuses a wish for earlier events that cannot be met. A log may hold one of before.
+fn refuse_past(path: &str, declared: Vec<Loaded>) -> Result<Vec<Loaded>, String> {
+    for loaded in &declared {
+        let metadata = loaded.metadata();
+        if !metadata.from_beginning {
+            continue;
+        }
+        let what = if metadata.guard {
+            "a guard is asked about every request that is open; drop `from`"
+        } else if metadata.trigger.condition.is_some() {
+            "earlier events are heard in the world of today, where a pattern of their time says \
+             nothing; drop `match`, and ask in `reads` for what stands now"
+        } else {
+            continue;
+        };
+        return Err(format!("{path}: {}: `from` the beginning: {what}", metadata.name));
+    }
+    Ok(declared)
 }
 
 /// The behaviors that a file declares, by name; those that are switched off left out.

@@ -1,6 +1,9 @@
 //! What is saved while a flock runs becomes live between two firings, and is told.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+
+use log::Hash;
 
 use crate::cli::failure::Failure;
 use crate::cli::shell::Shell;
@@ -15,6 +18,8 @@ pub(super) struct Live {
     rests: bool,
     /// Whether that was told.
     told: bool,
+    /// The executables that were confirmed.
+    confirmed: BTreeSet<Hash>,
     /// What was told of it last, so that it is not told again.
     later: Vec<String>,
     rejected: Vec<(String, String)>,
@@ -38,7 +43,8 @@ impl Live {
         let rejected = flock.sources.iter();
         let rejected = rejected.filter_map(|s| Some((s.path.clone(), s.declared.clone().err()?)));
         let rejected = rejected.collect();
-        Live { follow: follow.ok(), rests, told: false, later: Vec::new(), rejected }
+        let confirmed = flock.program_hashes();
+        Live { follow: follow.ok(), rests, told: false, confirmed, later: Vec::new(), rejected }
     }
 
     /// Whether the run goes on at rest.
@@ -82,13 +88,14 @@ impl Live {
         shell: &mut Shell<'_>,
     ) -> Result<(), Failure> {
         let Some(look) = self.follow.as_mut().and_then(Follow::take) else { return Ok(()) };
-        let flock = match look {
+        let mut flock = match look {
             Ok(flock) => flock,
             Err(error) => {
                 shell.say(format_args!("! what runs goes on as it is: {error}"));
                 return Ok(());
             }
         };
+        flock.hold_back(&self.confirmed);
         let mut synced = sync_live(engine, &flock, now())?;
         let rejected = synced.rejected.clone();
         synced.rejected.retain(|file| !self.rejected.contains(file));
