@@ -28,6 +28,9 @@ pub struct Source {
     pub declared: Result<Vec<Loaded>, String>,
 }
 
+/// A file that may not be run and is larger is not looked into.
+const LARGE_BYTES: u64 = 1 << 20;
+
 /// Reads the behavior files of a flock, by path.
 pub(super) fn read(folder: &Path) -> Result<Vec<Source>, FlockError> {
     let behaviors = folder.join("behaviors");
@@ -44,9 +47,14 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Source>, FlockError> {
         let name = file.file_name().to_string_lossy().into_owned();
         let path = file.path();
         let Some(form) = Form::of_name(&name).filter(|_| path.is_file()) else { continue };
+        let runs = effect::is_executable(&path);
+        let large = path.metadata().is_ok_and(|data| data.len() > LARGE_BYTES);
+        if form == Form::Program && !runs && large {
+            // Data that lies here; nobody writes a behavior so long.
+            continue;
+        }
         let bytes = fs::read(&path);
         let bytes = bytes.map_err(|source| FlockError::Read { path: path.clone(), source })?;
-        let runs = effect::is_executable(&path);
         sources.extend(source(&format!("behaviors/{name}"), form, bytes, runs));
     }
     Ok(sources)
