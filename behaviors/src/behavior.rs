@@ -12,8 +12,8 @@ pub trait Behavior: Send + Sync {
     /// What it says about itself. Never changes.
     fn metadata(&self) -> &Metadata;
 
-    /// The effect that answers for it, if it cannot answer by itself: it then reacts twice. First it
-    /// asks that effect, and nothing else; then it is shown the answer and proposes.
+    /// The effect that answers for it, if it cannot answer by itself: it then reacts twice. First
+    /// it asks that effect, and nothing else; then it is shown the answer and proposes.
     fn asks(&self) -> Option<&str> {
         None
     }

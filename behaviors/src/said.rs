@@ -1,5 +1,5 @@
 //! Proposals as JSON, as people and programs write them: `{"emit": KIND, …}`, `{"request": …}` and
-//! the words of guards. What is not known is refused: a proposal that is understood in part is none.
+//! the words of guards. What is not known is refused: what is understood in part is no proposal.
 
 use log::Change;
 use serde_json::{Map, Value};

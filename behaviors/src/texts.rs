@@ -1,4 +1,4 @@
-//! Long texts: what is seen of one is its beginning and its hash; who needs the whole finds it here.
+//! Long texts: what is seen of one is its beginning and its hash; the whole is found here.
 
 use std::fmt;
 

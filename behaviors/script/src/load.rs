@@ -22,6 +22,8 @@ use crate::source::Source;
 #[derive(ProvidesStaticType)]
 pub(crate) struct Loading {
     declared: RefCell<Vec<(Metadata, Option<FileSpan>)>>,
+    /// The field of the declaration that could not be used.
+    wrong: RefCell<Option<String>>,
 }
 
 impl Loading {
@@ -50,7 +52,12 @@ impl Loading {
             fields.insert("from".to_owned(), from);
         }
         let name = fields.get("name").and_then(Json::as_str).unwrap_or("behavior").to_owned();
-        let metadata = Metadata::from_json(&fields, &name)?;
+        let metadata = Metadata::from_json(&fields, &name).inspect_err(|error| {
+            // As its author spelled it.
+            let from = error.field == "from";
+            let field = if from { "from_" } else { error.field.as_str() };
+            *self.wrong.borrow_mut() = Some(field.to_owned());
+        })?;
         let mut declared = self.declared.borrow_mut();
         if declared.iter().any(|(other, _)| other.name == metadata.name) {
             anyhow::bail!("{name} is declared twice in this file; give one of them another name");
@@ -113,14 +120,20 @@ fn run(
     globals: &Globals,
     limits: Limits,
 ) -> Result<Ran, ReactError> {
-    let loading = Loading { declared: RefCell::new(Vec::new()) };
+    let loading = Loading { declared: RefCell::default(), wrong: RefCell::default() };
     let module = Module::with_temp_heap(|module| {
         {
             let mut eval = Evaluator::new(&module);
             eval.extra = Some(&loading);
             eval.set_print_handler(&loading);
             limits.apply(&mut eval);
-            eval.eval_module(ast, globals).map_err(|error| source.error(&error, limits, ""))?;
+            eval.eval_module(ast, globals).map_err(|error| {
+                let error = source.error(&error, limits, "");
+                match loading.wrong.take() {
+                    Some(field) => source.at_field(error, &field),
+                    None => error,
+                }
+            })?;
         }
         let frozen = module.freeze_named(heap_name(source.path()));
         frozen.map_err(|error| ReactError {

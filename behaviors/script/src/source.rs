@@ -66,6 +66,43 @@ impl Source {
         self.error_at(self.rewritten.original_offset(offset), message)
     }
 
+    /// An error about a field of a declaration that is written over several lines, at the line of
+    /// the field; where that is not found it stays at the declaration.
+    pub(crate) fn at_field(&self, error: ReactError, field: &str) -> ReactError {
+        let (first, last) = (field.split('.').next(), field.rsplit('.').next());
+        let (Some(line), Some(first), Some(last)) = (error.line, first, last) else {
+            return error;
+        };
+        let quoted = [format!("\"{last}\""), format!("'{last}'")];
+        let is_key = |text: &str| {
+            quoted.iter().any(|key| {
+                text.split_once(key.as_str())
+                    .is_some_and(|(_, rest)| rest.trim_start().starts_with(':'))
+            })
+        };
+        let is_field = |text: &str| {
+            let rest = text.strip_prefix(first).map(str::trim_start);
+            rest.is_some_and(|rest| rest.starts_with('=') && !rest.starts_with("=="))
+        };
+        let after: Vec<(usize, &str)> = self.text.lines().enumerate().skip(line as usize).collect();
+        let ends = after.iter().position(|(_, text)| text.starts_with("def "));
+        let within = &after[..ends.unwrap_or(after.len())];
+        let key = within.iter().find(|(_, text)| first != last && is_key(text));
+        let Some((at, text)) =
+            key.or_else(|| within.iter().find(|(_, t)| is_field(t.trim_start())))
+        else {
+            return error;
+        };
+        let indent = text.chars().take_while(|c| c.is_whitespace()).count();
+        let number = |count: usize| u32::try_from(count + 1).ok();
+        ReactError {
+            line: number(*at),
+            column: number(indent),
+            line_text: Some((*text).to_owned()),
+            ..error
+        }
+    }
+
     /// An error at a byte of the text as it was written.
     fn error_at(&self, offset: usize, message: String) -> ReactError {
         let mut offset = offset.min(self.text.len());

@@ -215,7 +215,7 @@ impl Executor for Program {
     }
 
     fn limits(&self) -> Limits {
-        // It ends a program itself, and can then say so; whoever waits for it waits a little longer.
+        // It ends a program itself, and then says so; whoever waits for it waits a little longer.
         let (timeout, output_bytes) = (self.timeout + AFTER, self.output_bytes);
         Limits { timeout, output_bytes, ..Limits::default() }
     }

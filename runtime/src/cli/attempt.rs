@@ -174,11 +174,16 @@ fn finish(
         }
     }
     let name = loaded.metadata().name.clone();
+    let asks = loaded.behavior().asks();
+    // What was asked and answered here is no news.
+    let answered = |said: &Value| args.run && asks.is_some_and(|effect| said["request"] == effect);
+    let mut proposals: Vec<Value> = trial.events.iter().filter_map(proposal).collect();
+    proposals.retain(|said| !answered(said));
     Ok(Tried {
         at,
         fired,
         more: trial.is_due(),
-        proposals: trial.events.iter().filter_map(proposal).collect(),
+        proposals,
         failed: trial.events.iter().filter_map(failure).collect(),
         printed: trial.printed,
         behavior: name,

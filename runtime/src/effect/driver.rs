@@ -7,6 +7,7 @@
 mod flight;
 mod fork;
 mod serve;
+mod serving;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -103,31 +104,6 @@ impl Driver {
             begun: false,
             stopping: false,
         })
-    }
-
-    /// Serves recorded answers.
-    pub fn serve(&mut self, serving: Serving, recorded: Recorded) {
-        (self.serving, self.recorded) = (serving, recorded);
-    }
-
-    /// Lets recorded answers be what a model says, by the name of its effect.
-    pub fn serve_models(&mut self, models: impl IntoIterator<Item = (String, Recorded)>) {
-        self.models.extend(models);
-    }
-
-    /// Others do the effects from now on: the flock's files changed. What is out goes on.
-    pub fn set_executors(&mut self, executors: Executors) {
-        self.executors = executors;
-    }
-
-    /// The folder that the flock works in.
-    pub fn set_workspace(&mut self, folder: Option<PathBuf>) {
-        self.workspace = folder;
-    }
-
-    /// Lets so many attempts be out at once, of all effects together.
-    pub fn allow_out(&mut self, attempts: usize) {
-        self.allowed = Some(attempts.max(1));
     }
 
     /// Whether something came that a turn would land.

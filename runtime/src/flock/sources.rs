@@ -30,6 +30,9 @@ pub struct Source {
     pub declared: Result<Vec<Loaded>, String>,
 }
 
+/// A file that may not be run and is larger is not looked into.
+const LARGE_BYTES: u64 = 1 << 20;
+
 /// Reads the behavior files of a flock, by path. What is as in `known` is not loaded again.
 pub(super) fn read(
     flock: &Path,
@@ -47,6 +50,12 @@ pub(super) fn read(
             sources.push(unread(path, &left(&elsewhere)));
             continue;
         }
+        let runs = effect::is_executable(&file);
+        let large = file.metadata().is_ok_and(|data| data.len() > LARGE_BYTES);
+        if form == Form::Program && !runs && large {
+            // Data that lies here; nobody writes a behavior so long.
+            continue;
+        }
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
             // Deleted since the folder was listed.
@@ -61,10 +70,7 @@ pub(super) fn read(
         // Whether an executable may be run does not stand in its text.
         match before.filter(|_| form != Form::Program) {
             Some(before) => sources.push(before.clone()),
-            None => {
-                let runs = effect::is_executable(&file);
-                sources.extend(source(&path, form, bytes, runs));
-            }
+            None => sources.extend(source(&path, form, bytes, runs)),
         }
     }
     Ok(sources)

@@ -61,7 +61,7 @@ impl Triggers {
         self.edges.insert(Edge { from: from.to_owned(), to: to.name.clone(), by });
     }
 
-    /// Loops: for each behavior on one the shortest through it, each loop once, from its first name.
+    /// Loops: for each behavior on one the shortest through it, each once, from its first name.
     pub(crate) fn loops(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for edge in self.edges.iter().filter(|edge| edge.from != OUTSIDE) {

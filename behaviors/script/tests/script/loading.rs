@@ -76,6 +76,25 @@ fn a_behavior_has_a_function_of_its_name() {
 }
 
 #[test]
+fn in_a_longer_call_it_is_told_at_its_field() {
+    let refused = |fields: &str, expected: &str| {
+        let script = format!("behavior(\n    name = \"b\",\n{fields})\ndef b(trip):\n    pass\n");
+        let error = ScriptHost::default().load("b.star", &script).expect_err("it is wrong");
+        let told = error.to_string();
+        assert!(told.starts_with(expected), "{told}");
+        let line = error.details().line.expect("a line") as usize;
+        assert_eq!(error.details().line_text.as_deref(), script.lines().nth(line - 1));
+    };
+    refused(
+        "    wites = [],\n",
+        "b.star:3:5: b.wites: there is no such field; did you mean `writes`?",
+    );
+    let reads = "    on = \"k\",\n    reads = {\n        \"all\": \"(all:Trip\",\n    },\n";
+    refused(reads, "b.star:5:9: b.reads.all: pattern, line 1, column 10");
+    refused("    match = \"(t:T)\", from_ = \"now\",\n", "b.star:1:1: b.from: ");
+}
+
+#[test]
 fn metadata_that_cannot_be_used_is_told_at_its_call() {
     let refused = |fields: &str, message: &str| {
         let declared = format!("behavior(name = \"b\", match = \"(trip:Trip)\", {fields})");

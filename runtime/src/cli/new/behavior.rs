@@ -174,16 +174,14 @@ pub(super) fn make(name: &str, form: Form, shell: &mut Shell<'_>) -> Result<(), 
     }
     shell.line(file.display())?;
     shell.line(beside.display())?;
-    next(form, &flock, &file, shell);
+    next(form, &flock, &file, &beside, shell);
     Ok(())
 }
 
-fn next(form: Form, flock: &Path, file: &Path, shell: &mut Shell<'_>) {
-    let (flock, file) = (flock.display(), file.display());
+fn next(form: Form, flock: &Path, file: &Path, beside: &Path, shell: &mut Shell<'_>) {
+    let (flock, file, beside) = (flock.display(), file.display(), beside.display());
     shell.say("next:");
-    shell.say(format_args!(
-        "  starling test {file}       its test, {flock}/behaviors/NAME.test.toml"
-    ));
+    shell.say(format_args!("  starling test {beside}"));
     shell.say(format_args!("  starling check {flock}     what is wrong, without running it"));
     if form == Form::Exec {
         shell.say(format_args!("  starling try {file} --run  run it on the world as it is"));
