@@ -22,6 +22,8 @@ mod effects;
 mod examples;
 mod flocks;
 mod forge;
+mod late;
+mod live;
 mod oracle;
 mod recover;
 mod refire;

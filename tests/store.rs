@@ -93,8 +93,37 @@ fn a_store_is_open_once() {
     let first = RedbLog::open(&path).expect("the store opens");
     let second = RedbLog::open(&path);
     assert!(matches!(second, Err(LogError::Owned { .. })), "{second:?}");
+    let text = second.expect_err("it is open").to_string();
+    assert!(text.ends_with(
+        "is open in another process, and was not let go within 2s; end that process, or use the store \
+         through it"
+    ));
     first.close().expect("the store closes");
     RedbLog::open(&path).expect("the store is free again");
+}
+
+/// A host that was killed while it started a program held its store a moment longer, and the next
+/// host ended with an error.
+#[test]
+fn a_successor_waits_for_an_owner_that_is_leaving() {
+    let folder = folder();
+    let path = folder.path().join("a.log");
+    store(&path, 1);
+    for _ in 0..20 {
+        let first = RedbLog::open(&path).expect("the store opens");
+        let successor = std::thread::scope(|scope| {
+            let (asks, asked) = std::sync::mpsc::channel();
+            let path = &path;
+            let successor = scope.spawn(move || {
+                asks.send(()).expect("somebody listens");
+                RedbLog::open(path)
+            });
+            asked.recv().expect("it asks");
+            drop(first);
+            successor.join().expect("it does not panic")
+        });
+        successor.expect("the store is let go in time");
+    }
 }
 
 #[test]

@@ -12,13 +12,14 @@ const COLUMNS_MAX: usize = 100;
 const TEXT_COLUMNS_MAX: usize = 140;
 
 /// The layers, lowest first; each may import only what stands before it.
-const LAYERS: [(&str, &str); 8] = [
+const LAYERS: [(&str, &str); 9] = [
     ("log", "log"),
     ("projection", "projection"),
     ("behaviors", "behaviors"),
     ("script", "behaviors/script"),
     ("forms", "behaviors/forms"),
     ("effect", "runtime/effect"),
+    ("worker", "runtime/worker"),
     ("runtime", "runtime"),
     ("tests", "tests"),
 ];

@@ -18,6 +18,15 @@ pub trait Behavior: Send + Sync {
         None
     }
 
+    /// Whether it reacts somewhere else, where many firings are better handed over at once.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Is shown a firing that will probably come, so that its reaction can begin. What `react`
+    /// proposes does not depend on it.
+    fn prepare(&self, _firing: &Firing<'_>) {}
+
     /// Proposes what should follow.
     ///
     /// # Errors

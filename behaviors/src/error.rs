@@ -28,6 +28,9 @@ pub struct ReactError {
     pub column: Option<u32>,
     /// The line itself.
     pub line_text: Option<String>,
+    /// Whether the machine ended it, for memory or time: run again it may do something else, so
+    /// what the log says of it holds.
+    pub stopped: bool,
 }
 
 impl ReactError {

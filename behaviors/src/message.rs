@@ -154,6 +154,7 @@ fn read_error(json: &Map<String, Value>) -> ReactError {
         line: number("line"),
         column: number("column"),
         line_text: text("line_text"),
+        stopped: false,
     }
 }
 
@@ -294,6 +295,7 @@ mod tests {
             line: Some(3),
             column: Some(5),
             line_text: Some("    x".to_owned()),
+            stopped: false,
         };
         assert_eq!(decode_reply(&encode_reply(&Err(error.clone()))), Ok(Err(error)));
     }

@@ -127,6 +127,15 @@ impl Metadata {
         Ok(metadata)
     }
 
+    /// The same, where what is not declared is refused: no list is an empty one.
+    #[must_use]
+    pub fn strict(&self) -> Metadata {
+        let mut strict = self.clone();
+        strict.emits.get_or_insert_default();
+        strict.writes.get_or_insert_default();
+        strict
+    }
+
     /// The metadata as JSON, in one form: what is as it would be unsaid is left out.
     #[must_use]
     pub fn to_json(&self) -> Map<String, Value> {
@@ -194,14 +203,17 @@ impl Metadata {
             return Ok(());
         }
         let trigger = &self.trigger;
-        if trigger.on.as_ref().and_then(KindPattern::exact) != Some("effect.requested") {
+        let hears = trigger.on.as_ref().map(KindPattern::exact);
+        if hears != Some(Some("effect.requested")) && !(hears.is_none() && trigger.is_match()) {
             let what = "a guard hears requests; write on = \"effect.requested\"";
             return Err(fields.error("on", what));
         }
-        if trigger.condition.is_some() {
-            let what = "a guard with a pattern would not be asked where the pattern has no match, and a \
-                        missing value matches nothing; put what it needs into `reads` and decide there";
-            return Err(fields.error("match", what));
+        if let Some(condition) = &trigger.condition {
+            let read = pattern::read(condition.pattern());
+            let read = read.expect("a pattern was read before it was kept");
+            if let Some(what) = pattern::refused_guard(&read) {
+                return Err(fields.error("match", what));
+            }
         }
         if trigger.after > 0 || trigger.after_ms.is_some() {
             return Err(fields.error("after", "a guard speaks at once; drop `after`"));
@@ -290,12 +302,13 @@ fn read_trigger(fields: &Fields<'_>) -> Result<Trigger, MetadataError> {
         after_ms,
         wakes_self: fields.flag("wakes_self")?.unwrap_or(false),
     };
-    check_trigger(&trigger, fields)?;
+    let guard = fields.flag("guard")?.unwrap_or(false);
+    check_trigger(&trigger, guard, fields)?;
     Ok(trigger)
 }
 
 /// Refuses parts of a trigger that do nothing together.
-fn check_trigger(trigger: &Trigger, fields: &Fields<'_>) -> Result<(), MetadataError> {
+fn check_trigger(trigger: &Trigger, guard: bool, fields: &Fields<'_>) -> Result<(), MetadataError> {
     let refuse = |field: &str, what: &str| Err(fields.error(field, what));
     match (&trigger.on, &trigger.condition) {
         (None, None) => {
@@ -318,7 +331,8 @@ fn check_trigger(trigger: &Trigger, fields: &Fields<'_>) -> Result<(), MetadataE
             "`each` is every standing match at an event; it needs `on` and `match`",
         );
     }
-    let Some(condition) = &trigger.condition else { return Ok(()) };
+    // What a guard's pattern has to be is another rule.
+    let Some(condition) = trigger.condition.as_ref().filter(|_| !guard) else { return Ok(()) };
     let read = pattern::read(condition.pattern()).expect("a pattern was read before it was kept");
     let field = if trigger.is_vanishes() { "vanishes" } else { "match" };
     pattern::refused(trigger, &read).map_or(Ok(()), |what| refuse(field, &what))

@@ -1,7 +1,7 @@
 //! Graph patterns as behaviors declare them: read when the behavior is loaded, kept in the one form
 //! that all spellings of a pattern share, so that a new line or a space makes no other trigger.
 
-use projection::Pattern;
+use projection::{Aspect, Pattern};
 
 use crate::trigger::Trigger;
 
@@ -17,6 +17,48 @@ pub(crate) fn names(pattern: &Pattern) -> Vec<String> {
         .into_iter()
         .filter_map(|variable| Some(variable.name?.to_string()))
         .collect()
+}
+
+/// The name by which a guard's pattern binds the request that it is about.
+const REQUEST: &str = "request";
+
+/// Why a pattern cannot decide about which requests a guard speaks, if it cannot.
+///
+/// What a request says may be missing, and a missing value matches nothing, so that the guard would
+/// be passed by. Only what every request has is compared.
+pub(crate) fn refused_guard(pattern: &Pattern) -> Option<String> {
+    let text = pattern.canonical();
+    let typed = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let about = text.split_once("(request:_Effect").is_some_and(|(_, rest)| typed(rest));
+    if !about {
+        return Some(
+            "a guard's pattern binds what it is about: write (request:_Effect)".to_owned(),
+        );
+    }
+    let said = |what: &str| {
+        format!(
+            "{what} may be missing, and a missing value matches nothing, so the guard would not be \
+             asked; compare it in the function"
+        )
+    };
+    if pattern.uses_event() {
+        return Some(said("what `event` says"));
+    }
+    let of_requests = |name: &Option<smol_str::SmolStr>| name.as_deref() == Some("_Effect");
+    let read = pattern.interest().into_iter().filter(|watch| of_requests(&watch.type_name));
+    for watch in read {
+        match watch.aspect {
+            Aspect::Property(name) if name != "effect" && name != "status" => {
+                return Some(said(&format!("`{name}` of a request")));
+            }
+            Aspect::AnyProperty => return Some(said("a property of a request")),
+            Aspect::Property(_) | Aspect::Existence => {}
+        }
+    }
+    (!pattern.is_anchored(&[REQUEST])).then(|| {
+        "the request does not lead to all of the pattern; put what stands apart into `reads`"
+            .to_owned()
+    })
 }
 
 /// Why a pattern cannot decide when this trigger fires, if it cannot.

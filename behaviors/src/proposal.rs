@@ -47,6 +47,9 @@ pub struct Proposals<'f> {
     refused: Option<ReactError>,
 }
 
+/// How many proposals one firing may make. More are a mistake, or a work for many firings.
+const PROPOSALS_MAX: usize = 10_000;
+
 /// The proposal and the change that an id such as `@0#2` refers to.
 pub(crate) fn made_by(id: &str) -> Option<(usize, usize)> {
     let (proposal, change) = id.strip_prefix('@')?.split_once('#')?;
@@ -105,12 +108,23 @@ impl<'f> Proposals<'f> {
         self.say(Word::Narrow, Word::Narrow.as_str(), to);
     }
 
+    /// Effects are to end: `{"effect": ID}` of an action or its node, `{"firing": TAKEN}`,
+    /// `{"goal": EVENT}`, or `{}` for all of the goal that this firing belongs to.
+    pub fn cancel(&mut self, scope: Value) {
+        let scope = self.object(scope, "scope");
+        self.say(Word::Cancel, Word::Cancel.as_str(), scope);
+    }
+
     /// Proposes something without changes, and tells its number.
     fn say(&mut self, word: Word, kind: &str, payload: Map<String, Value>) -> usize {
         let proposal =
             Proposal { kind: kind.into(), payload, changes: Vec::new(), key: None, word };
-        self.reply.proposals.push(proposal);
-        let checked = self.rules().check_kind();
+        let room = self.room();
+        // What follows hangs on to the last proposal; the firing fails in any case.
+        if room.is_ok() {
+            self.reply.proposals.push(proposal);
+        }
+        let checked = room.and_then(|()| self.rules().check_kind());
         self.note(checked);
         self.reply.proposals.len() - 1
     }
@@ -121,6 +135,7 @@ impl<'f> Proposals<'f> {
     /// It breaks a rule. It is not proposed.
     pub fn push(&mut self, proposal: Proposal) -> Result<usize, ReactError> {
         let number = self.reply.proposals.len();
+        self.room().map_err(ReactError::new)?;
         self.reply.proposals.push(proposal);
         let rules = self.rules();
         let changes = 0..self.reply.proposals[number].changes.len();
@@ -151,6 +166,13 @@ impl<'f> Proposals<'f> {
     /// One of them breaks a rule: the first one that does.
     pub fn finish(self) -> Result<Reply, ReactError> {
         self.refused.map_or(Ok(self.reply), Err)
+    }
+
+    fn room(&self) -> Result<(), String> {
+        if self.reply.proposals.len() < PROPOSALS_MAX {
+            return Ok(());
+        }
+        Err(format!("a firing proposes at most {PROPOSALS_MAX} events; spread the work over many"))
     }
 
     fn rules(&self) -> Rules<'_> {

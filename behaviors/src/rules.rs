@@ -72,6 +72,7 @@ impl Rules<'_> {
                 "{name} does not declare the effect `{kind}`; add \"{kind}\" to its `effects`"
             )),
             Word::Narrow => check_narrow(payload),
+            Word::Cancel => check_cancel(payload),
             word if word.is_verdict() && !guard => {
                 Err(format!("`{}` is a guard's word; {name} says no guard = True", word.as_str()))
             }
@@ -214,6 +215,21 @@ fn check_narrow(payload: &Map<String, Value>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn check_cancel(payload: &Map<String, Value>) -> Result<(), String> {
+    let fits = |(name, value): (&String, &Value)| match name.as_str() {
+        "effect" | "goal" => value.is_string(),
+        "firing" => value.is_u64(),
+        _ => false,
+    };
+    if payload.len() <= 1 && payload.iter().all(fits) {
+        return Ok(());
+    }
+    Err(format!(
+        "cancel has one of `effect` and `goal`, the text of an id, and `firing`, a count; found {}",
+        Value::Object(payload.clone())
+    ))
 }
 
 fn made_type(change: &Change) -> Option<&str> {

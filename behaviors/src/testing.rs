@@ -166,7 +166,9 @@ pub fn reply_text(reply: &Result<Reply, ReactError>) -> String {
                     Word::Request => "request ".to_owned(),
                     word => format!("{} ", word.as_str()),
                 };
-                let kind = if proposal.word.is_verdict() || proposal.word == Word::Narrow {
+                let kind = if proposal.word.is_verdict()
+                    || matches!(proposal.word, Word::Narrow | Word::Cancel)
+                {
                     ""
                 } else {
                     proposal.kind.as_str()

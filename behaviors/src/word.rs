@@ -1,5 +1,6 @@
-//! The words that a behavior has besides events: asking for an effect, a guard's verdicts, and
-//! giving less to what follows. The runtime turns each into an event of its own kinds.
+//! The words that a behavior has besides events: asking for an effect, ending one, a guard's
+//! verdicts, and giving less to what follows. The runtime turns each into an event of its own
+//! kinds.
 
 /// What a proposal is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub enum Word {
     /// What follows from the rest of this firing may do no more than the payload says: `effects`,
     /// a list, and `budget`, an object.
     Narrow,
+    /// Effects are to end, those of the payload's scope: `effect`, `firing` or `goal`; all of the
+    /// behavior's own goal if it names none.
+    Cancel,
 }
 
 impl Word {
@@ -31,15 +35,16 @@ impl Word {
             Word::Deny => "deny",
             Word::Rewrite => "rewrite",
             Word::Narrow => "narrow",
+            Word::Cancel => "cancel",
         }
     }
 
     /// The word called so.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Word> {
-        let all =
-            [Word::Event, Word::Request, Word::Allow, Word::Deny, Word::Rewrite, Word::Narrow];
-        all.into_iter().find(|word| word.as_str() == name)
+        let asks = [Word::Event, Word::Request, Word::Narrow, Word::Cancel];
+        let mut all = asks.into_iter().chain([Word::Allow, Word::Deny, Word::Rewrite]);
+        all.find(|word| word.as_str() == name)
     }
 
     /// Whether it is a guard's verdict.

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "the fields are facts named by the message that shows them")]
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::id::{BatchId, BranchId, BranchName, Epoch, Hash, Head, Offset};
 
@@ -107,8 +108,12 @@ pub enum LogError {
     Anchor { anchor: PathBuf, what: String },
     #[error("{path} exists already", path = path.display())]
     Exists { path: PathBuf },
-    #[error("{path} is open in another process", path = path.display())]
-    Owned { path: PathBuf },
+    #[error(
+        "{path} is open in another process, and was not let go within {waited:?}; end that process, \
+         or use the store through it",
+        path = path.display()
+    )]
+    Owned { path: PathBuf, waited: Duration },
     #[error(
         "{path} cannot grow: {free} bytes are free on its disk and {needed} are needed; nothing was \
          written, so free some space and try again",

@@ -149,6 +149,12 @@ impl Event {
         self.layout.kind.text(&self.bytes)
     }
 
+    /// Whether that is this kind; the quickest way to ask.
+    #[must_use]
+    pub fn is_kind(&self, kind: &str) -> bool {
+        self.layout.kind.of(&self.bytes) == kind.as_bytes()
+    }
+
     /// Who did it.
     #[must_use]
     pub fn actor(&self) -> &str {

@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use ::redb::StorageBackend;
 use bytes::Bytes;
@@ -62,16 +63,21 @@ impl RedbLog {
     /// written.
     pub fn create(path: &Path, id: LogId) -> Result<RedbLog, LogError> {
         open::create(path, id)?;
-        RedbLog::open(path)
+        RedbLog::open_within(path, Duration::ZERO)
     }
 
-    /// Opens the store at `path`. Never makes one.
+    /// Opens the store at `path`. Never makes one. Waits two seconds for an owner that leaves.
     ///
     /// # Errors
-    /// `Missing`; `Owned`, while another process has it open; `RolledBack`, `Replaced` or `Anchor`,
-    /// where it is not what its anchor remembers; or it is damaged or no store at all.
+    /// `Missing`; `Owned`, where another process keeps it open; `RolledBack`, `Replaced` or
+    /// `Anchor`, where it is not what its anchor remembers; or it is damaged or no store at all.
     pub fn open(path: &Path) -> Result<RedbLog, LogError> {
-        let opened = open::open(path)?;
+        RedbLog::open_within(path, open::PATIENCE)
+    }
+
+    /// The same for who waits in a way of its own.
+    pub(crate) fn open_within(path: &Path, patience: Duration) -> Result<RedbLog, LogError> {
+        let opened = open::open(path, patience)?;
         recovery::check_anchor(path, &opened)?;
         let anchor = anchor::path_beside(path);
         open::remove_leftovers(&anchor).map_err(|source| LogError::Io {

@@ -84,7 +84,7 @@ impl Graph {
         event: &Event,
         delta: &mut Delta,
     ) -> Result<(), Refusal> {
-        if event.kind() == SCHEMA_DECLARED {
+        if event.is_kind(SCHEMA_DECLARED) {
             let (type_name, source) = declaration(event.payload())?;
             let before = self.schemas.clone();
             self.schemas.declare(type_name, source)?;

@@ -194,5 +194,7 @@ fn main() {
     row("a read that does nothing, 1 at a time, durable", || through(1, 500, true));
     row("a read that does nothing, 64 at a time, durable", || through(64, 10_000, true));
     row("`true` through an effect and from plain tokio", || spawning(500));
+    // Four times as many take four times as long, or something looks at all of them over and over.
     row("10,000 open effects, opened again", || recovery(10_000));
+    row("40,000 open effects, opened again", || recovery(40_000));
 }

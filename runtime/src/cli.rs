@@ -15,7 +15,9 @@ mod check;
 mod check_test;
 mod deny;
 mod diff;
+mod disable;
 mod effects;
+mod enable;
 mod explain;
 mod export;
 mod failure;
@@ -94,6 +96,8 @@ commands! {
     Settle = settle
     Cancel = cancel
     Grant = grant
+    Disable = disable
+    Enable = enable
     Branches = branches
     Fork = fork
     Verify = verify

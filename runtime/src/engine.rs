@@ -8,6 +8,7 @@ mod activation;
 mod agenda;
 mod asking;
 mod bounds;
+pub(crate) mod catching;
 mod cut;
 mod effects;
 mod error;
@@ -17,8 +18,11 @@ mod forge;
 mod guards;
 mod image;
 mod library;
+mod lint;
+mod loaded;
 mod obey;
 mod outside;
+mod prepared;
 mod refire;
 mod resolve;
 mod rounds;
@@ -37,19 +41,22 @@ use behaviors::{ReactError, Reply, Texts};
 use log::{BranchId, Claim, Delivery, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
-use smol_str::SmolStr;
 
 pub use bounds::Reached;
 pub(crate) use cut::between_firings;
 pub use error::{EngineError, FoldError};
 pub use library::Library;
+pub use lint::Undeclared;
 pub use outside::{Start, start_branch};
 pub use refire::{Divergence, Refired, refire};
 pub(crate) use resolve::resolved;
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
 
-use self::evaluate::evaluate;
+use self::activation::Activation;
+use self::catching::Past;
+use self::evaluate::{evaluate, prepare};
 use self::fire::{Staged, fire};
+use self::prepared::{PREPARED_MAX, Prepared};
 use self::state::State;
 use self::wave::Wave;
 use crate::snapshot::Snapshots;
@@ -65,10 +72,13 @@ pub struct Engine {
     wave: Wave,
     /// Reactions of the round that were run ahead, in the order of what is left of it.
     ahead: VecDeque<Result<Reply, ReactError>>,
+    /// Firings handed over to where they react, before their turn.
+    prepared: Prepared,
     threads: usize,
     snapshots: Snapshots,
     printed: Vec<String>,
     print: bool,
+    lint: Option<lint::Lint>,
     /// An offer that came while nothing was due.
     offered: Option<Delivery>,
 }
@@ -126,10 +136,12 @@ impl Engine {
             state,
             wave,
             ahead: VecDeque::new(),
+            prepared: Prepared::default(),
             threads: 1,
             snapshots,
             printed: Vec::new(),
             print: false,
+            lint: None,
             offered: None,
         };
         let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
@@ -200,20 +212,6 @@ impl Engine {
         &self.state.settings.whole
     }
 
-    /// The loaded behaviors, by name, each with its path.
-    #[must_use]
-    pub fn loaded_behaviors(&self) -> Vec<(SmolStr, String)> {
-        let loaded = self.state.subscriptions.iter();
-        loaded.map(|subscription| (subscription.name.clone(), subscription.path())).collect()
-    }
-
-    /// The payload of the event that loaded a behavior.
-    #[must_use]
-    pub fn loaded_payload(&self, name: &str) -> Option<Map<String, Value>> {
-        let subscription = self.state.subscriptions.get(name)?;
-        Some(subscription.loaded.payload().to_json())
-    }
-
     /// The matches of a pattern, in order.
     #[must_use]
     pub fn rows(&self, pattern: &Pattern) -> Vec<Row> {
@@ -242,7 +240,8 @@ impl Engine {
             self.announce_bound(&reached)?;
             return Ok(Step::Stopped(reached));
         }
-        if self.state.take().is_none() {
+        let past = Past::Of(&*self.log, self.branch);
+        if self.state.take(past)?.is_none() {
             return Ok(Step::Rest);
         }
         let reaction = self.reaction();
@@ -253,6 +252,9 @@ impl Engine {
             reply.proposals
         });
         let staged = fire(&mut self.state, &self.wave, proposals)?;
+        if let Some(lint) = &mut self.lint {
+            lint.look(&self.state, &staged);
+        }
         let emitted = staged.len();
         self.land(staged)?;
         Ok(Step::Fired(emitted))
@@ -265,7 +267,8 @@ impl Engine {
                 Some(delta) => delta,
                 None => self.state.graph.apply(&event).expect("a staged event was tried before"),
             };
-            self.state.applied(&event, &delta)?;
+            let past = Past::Of(&*self.log, self.branch);
+            self.state.applied(&event, &delta, past)?;
             self.wave.push(event, blobs);
         }
         self.wave.firing_ended()?;
@@ -282,6 +285,7 @@ impl Engine {
         let activation = self.state.last.as_ref().expect("an activation was just taken");
         if !self.state.round.is_open() {
             self.ahead.clear();
+            self.prepared.before(&self.state, &self.library, activation);
             let find = |hash: &str| self.wave.text(hash);
             return evaluate(&self.state, activation, &self.library, Texts::of(&find));
         }
@@ -294,6 +298,9 @@ impl Engine {
     fn run_round(&self) -> VecDeque<Result<Reply, ReactError>> {
         let last = self.state.last.iter();
         let all: Vec<_> = last.chain(&self.state.round.left).collect();
+        if self.library.any_remote() {
+            return self.run_remote_round(&all);
+        }
         let find = |hash: &str| self.wave.text(hash);
         let run = |activation| evaluate(&self.state, activation, &self.library, Texts::of(&find));
         let share = all.len().div_ceil(self.threads);
@@ -309,6 +316,20 @@ impl Engine {
                 parts.into_iter().map(|part| part.join().expect("a reaction does not panic"));
             done.flatten().collect()
         })
+    }
+
+    /// A round with reactions elsewhere: they are handed over some at a time.
+    fn run_remote_round(&self, all: &[&Activation]) -> VecDeque<Result<Reply, ReactError>> {
+        let find = |hash: &str| self.wave.text(hash);
+        let mut replies = VecDeque::with_capacity(all.len());
+        for (number, activation) in all.iter().enumerate() {
+            if number.is_multiple_of(PREPARED_MAX / 2) {
+                let next = all[number..].iter().take(PREPARED_MAX);
+                next.for_each(|next| prepare(&self.state, next, &self.library));
+            }
+            replies.push_back(evaluate(&self.state, activation, &self.library, Texts::of(&find)));
+        }
+        replies
     }
 
     /// Whether a round has begun and is not over.

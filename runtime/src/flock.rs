@@ -5,6 +5,8 @@
 //! metadata and the hash of its source in an event of its own.
 
 mod file;
+mod folders;
+mod follow;
 mod form;
 mod lint;
 mod policy;
@@ -16,11 +18,12 @@ pub(crate) mod workspace;
 mod world;
 
 pub use file::{FlockError, Overrides};
+pub use follow::{Follow, Looks};
 pub(crate) use form::Form;
 pub(crate) use lint::{Finding, Level, lint};
 pub use sources::Source;
 pub(crate) use sync::library_of;
-pub use sync::{Synced, start, sync};
+pub use sync::{Synced, start, sync, sync_live};
 pub(crate) use triggers::Triggers;
 pub use trust::{Consent, Question, TrustError};
 
@@ -67,6 +70,12 @@ pub struct Flock {
     pub events: Vec<Draft>,
     /// What a run prints at its end.
     pub report: Vec<Report>,
+    /// Folders with more behavior files, as `use` names them.
+    pub uses: Vec<PathBuf>,
+    /// What `--set` says, which the branch keeps until it is set otherwise.
+    pub set: Map<String, Value>,
+    /// What `--unset` takes back.
+    pub unset: Vec<String>,
     /// The behavior files, by path.
     pub sources: Vec<Source>,
     /// Whether its programs are confined; only the person who runs it says that they are not.
@@ -91,9 +100,16 @@ impl Flock {
     /// The folder has no `flock.toml`, or something in it cannot be used. A behavior file that is
     /// broken is no error here: it is told by its `Source`.
     pub fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
-        let mut flock = file::read(folder, overrides)?;
-        flock.sources = sources::read(folder)?;
+        let flock = Flock::look(folder, overrides, &[])?;
         sources::refuse_twins(&flock.sources)?;
+        Ok(flock)
+    }
+
+    /// Reads a flock while it runs: what is as in `known` is not loaded again, and two files with
+    /// one name are left to whoever knows which of them is in place.
+    fn look(folder: &Path, overrides: &Overrides, known: &[Source]) -> Result<Flock, FlockError> {
+        let mut flock = file::read(folder, overrides)?;
+        flock.sources = sources::read(folder, &flock.uses, known)?;
         Ok(flock)
     }
 

@@ -11,16 +11,18 @@ mod effect;
 mod engine;
 mod flock;
 mod kinds;
+mod scripts;
 mod snapshot;
 
 pub use crate::effect::{Driver, Executors, OpenEffect, Recorded, Scope, Serving, Standing, Turn};
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
-    Schedule, Start, Step, refire, start_branch,
+    Schedule, Start, Step, Undeclared, refire, start_branch,
 };
 pub use crate::flock::{
-    Consent, Flock, FlockError, Overrides, Question, Report, Source, Synced, TrustError, start,
-    sync,
+    Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
+    TrustError, start, sync, sync_live,
 };
 pub use crate::kinds::check_outside_kind;
+pub use crate::scripts::serve_scripts_if_asked;
 pub use crate::snapshot::Snapshots;

@@ -13,6 +13,7 @@ use log::{BranchId, Event, Hash, Head, Lineage, Log, LogError, LogId, read_ahead
 use projection::Graph;
 
 use crate::engine::FoldError;
+use crate::engine::catching::Past;
 use crate::engine::state::State;
 
 /// How many events lie between two snapshots, at least. A larger world is kept less often, so that
@@ -54,7 +55,8 @@ impl Snapshots {
     ) -> Result<State, FoldError> {
         let mut state = self.nearest(log, branch, until, read_state)?.unwrap_or_default();
         let rest = state.head.next()..until.next();
-        let fold = |events: &[Event]| events.iter().try_for_each(|event| state.fold(event));
+        let past = Past::Of(log, branch);
+        let fold = |events: &[Event]| events.iter().try_for_each(|event| state.fold(event, past));
         read_ahead(log, branch, rest, fold)?;
         Ok(state)
     }

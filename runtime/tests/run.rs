@@ -238,14 +238,14 @@ fn a_changed_setting_becomes_an_event() {
 
 /// It used to be loaded, and to hear nothing of the events that it asked for.
 #[test]
-fn a_late_behavior_that_wants_every_event_from_the_beginning_is_refused_by_name() {
+fn a_late_behavior_that_wants_every_event_from_the_beginning_hears_them() {
     let folder = new_flock();
     let at = folder.path();
     let counter = r#"
 behavior(name = "count_guest", description = "Counts.", on = "guest.arrived", from_ = "beginning",
     emits = ["guest.counted"])
 def count_guest(event):
-    emit("guest.counted", {})
+    emit("guest.counted", {"id": event.id})
 "#;
     let file = at.join("flock/behaviors/count_guest.star");
     fs::write(&file, counter).unwrap();
@@ -258,7 +258,81 @@ def count_guest(event):
         counter.replace("count_guest", "count_late").replace("guest.counted", "late.counted");
     fs::write(at.join("flock/behaviors/count_late.star"), late).unwrap();
     let done = ok(at, &["run", "flock"]);
-    assert!(done.err.contains("count_late wants events `from` the \"beginning\""), "{}", done.err);
-    assert!(of_kind(at, "late.counted").is_empty());
-    assert_eq!(of_kind(at, "behavior.rejected").len(), 1);
+    assert!(done.err.contains("count_late is loaded"), "{}", done.err);
+    let heard = |kind: &str| -> Vec<Value> {
+        of_kind(at, kind).into_iter().map(|event| event["payload"]["id"].clone()).collect()
+    };
+    assert_eq!(heard("late.counted"), heard("guest.counted"), "loaded late, it hears the same");
+    assert_eq!(json(at, &["replay", "--store", "flock", "--refire"])["divergences"], 0);
+}
+
+/// It used to go back to what the file says as soon as a run did not repeat it.
+#[test]
+fn a_setting_of_the_command_line_stays_until_it_is_taken_back() {
+    let folder = new_flock();
+    let at = folder.path();
+    ok(at, &["run", "flock", "--set", "greeting=goodbye"]);
+    guest(at, "ann");
+    let done = ok(at, &["run", "flock"]);
+    assert!(done.out.contains("goodbye, ann"), "{}", done.out);
+    assert!(of_kind(at, "flock.changed").is_empty(), "nothing has changed");
+    assert_eq!(of_kind(at, "flock.started")[0]["payload"]["set"]["greeting"], "goodbye");
+    ok(at, &["run", "flock", "--set", "greeting=welcome"]);
+    guest(at, "bob");
+    assert!(ok(at, &["run", "flock"]).out.contains("welcome, bob"));
+    ok(at, &["run", "flock", "--unset", "greeting"]);
+    guest(at, "cid");
+    assert!(ok(at, &["run", "flock"]).out.contains("hello, cid"), "as in the file again");
+    assert_eq!(of_kind(at, "flock.changed").len(), 2);
+}
+
+/// A run used to end at rest without a word about what could not go on.
+#[test]
+fn a_run_tells_at_its_end_what_was_suspended_and_what_a_budget_stopped() {
+    let folder = new_flock();
+    let at = folder.path();
+    let echo = r#"
+behavior(name = "echo_guest", description = "Echoes.", on = "guest.*", budget = {"firings": 1})
+def echo_guest(event):
+    emit("echo.heard", {}, create("Echo"))
+"#;
+    fs::write(at.join("flock/behaviors/echo_guest.star"), echo).unwrap();
+    let done = ok(at, &["run", "flock"]);
+    assert!(done.out.contains("echo_guest.firings = 1"), "{}", done.out);
+    let said = json(at, &["run", "flock"]);
+    let bounds = &said["troubles"]["bounds"];
+    assert_eq!(bounds, &serde_json::json!([{"budget": "echo_guest.firings", "limit": 1}]));
+    let declare = "echo_guest does not declare what it does; add emits = [\"echo.heard\"], \
+                   writes = [\"Echo\"]";
+    assert!(done.out.contains(declare), "{}", done.out);
+    let raised = echo.replace("\"firings\": 1", "\"firings\": 9");
+    fs::write(at.join("flock/behaviors/echo_guest.star"), raised).unwrap();
+    let said = json(at, &["run", "flock"]);
+    assert_eq!(said["troubles"]["bounds"], serde_json::json!([]), "it was raised");
+    assert_eq!(of_kind(at, "echo.heard").len(), 2);
+
+    let knows = r#"[{"create": "hub", "type": "Hub", "properties": {"n": 0}}]"#;
+    ok(at, &["append", "hub.made", "--store", "flock", "--changes", knows]);
+    let costly = r#"
+behavior(name = "watch_hub", description = "Watches.",
+    match = "(h:Hub)-[:R*1..8]-(o:Spoke)")
+def watch_hub(h):
+    pass
+"#;
+    fs::write(at.join("flock/behaviors/watch_hub.star"), costly).unwrap();
+    ok(at, &["run", "flock"]);
+    let spokes = (0..12).map(|n| format!("{{\"create\": \"s:{n}\", \"type\": \"Spoke\"}}"));
+    let mut changes: Vec<String> = spokes.collect();
+    for a in 0..12 {
+        changes.push(format!("{{\"link\": \"R\", \"from\": \"hub\", \"to\": \"s:{a}\"}}"));
+        for b in 0..a {
+            changes.push(format!("{{\"link\": \"R\", \"from\": \"s:{a}\", \"to\": \"s:{b}\"}}"));
+        }
+    }
+    let changes = format!("[{}]", changes.join(","));
+    ok(at, &["append", "clique.made", "--store", "flock", "--changes", &changes]);
+    let done = ok(at, &["run", "flock"]);
+    assert!(done.out.contains("watch_hub is suspended since @"), "{}", done.out);
+    let said = json(at, &["run", "flock"]);
+    assert_eq!(said["troubles"]["suspended"][0]["behavior"], "watch_hub");
 }

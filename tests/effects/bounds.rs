@@ -336,3 +336,71 @@ fn a_slow_tool_holds_up_nobody_else() {
     world.settle_or(|world| world.payloads("effect.ended").len() == 20);
     assert_eq!((slow.calls().len(), quick.calls().len()), (1, 20));
 }
+
+/// A behavior asks that something ends; what has not left is ended by the runtime, what is out is
+/// told to.
+#[test]
+fn a_behavior_cancels_an_effect_or_all_of_its_goal() {
+    let ends_one: behaviors::Reaction = |firing, out| {
+        let effect = firing.element("effect")?.id.to_owned();
+        out.cancel(json!({"effect": effect}));
+        Ok(())
+    };
+    let ends_all: behaviors::Reaction = |_, out| {
+        out.cancel(json!({}));
+        Ok(())
+    };
+    let one = json!({"name": "end", "match": "(effect:_Effect {effect: 'timer'})"});
+    let all =
+        json!({"name": "end", "match": "(effect:_Effect {effect: 'timer', status: 'dispatched'})"});
+    let wishes = [
+        json!({"effect": "timer", "args": {"after": "1h"}}),
+        json!({"effect": "tool:held"}),
+        json!({"effect": "tool:out"}),
+    ];
+    for (metadata, reaction, cancelled) in [(one, ends_one, 1), (all, ends_all, 3)] {
+        let held = Arc::new(Scripted::new(Class::Opaque, []));
+        let out = Arc::new(Scripted::new(Class::Opaque, [Does::Yields]));
+        let flock = wishing(&wishes)
+            .says("grants", json!({"effects": ["*"], "ask": ["tool:held"]}))
+            .with(&metadata, reaction);
+        let mut world = World::new(&flock, &[("tool:held", &held), ("tool:out", &out)]);
+        world.settle_or(|world| world.payloads("effect.ended").len() == cancelled);
+        let ended = world.payloads("effect.ended");
+        assert!(ended.iter().all(|ended| ended["status"] == "cancelled"), "{ended:?}");
+        assert_eq!(ended.len(), cancelled, "{}", world.story());
+        assert!(held.calls().is_empty());
+        assert_eq!(world.open().len(), 3 - cancelled);
+        let events = world.running.of_kind("effect.cancelling");
+        assert_eq!((events.len(), events[0].author()), (1, Some("end")));
+    }
+}
+
+/// A behavior says one scope, of a known kind.
+#[test]
+fn a_scope_that_is_none_is_an_error_of_the_behavior() {
+    let wrong: behaviors::Reaction = |_, out| {
+        out.cancel(json!({"branch": "main"}));
+        Ok(())
+    };
+    let flock = wishing(&[]).with(&json!({"name": "end", "on": "wishes.made"}), wrong);
+    let mut world = World::new(&flock, &[]);
+    world.settle();
+    let error = world.payloads("behavior.failed")[0]["error"].clone();
+    assert!(error.as_str().unwrap().starts_with("cancel has one of `effect`"), "{error}");
+}
+
+/// The flock says how many attempts are out at once, of all effects together.
+#[test]
+fn no_more_are_out_than_the_flock_allows() {
+    let hangs = || Arc::new(Scripted::new(Class::Opaque, std::iter::repeat_n(Does::Hangs, 9)));
+    let (x, y) = (hangs(), hangs());
+    let wishes: Vec<Value> = (0..12)
+        .map(|n| json!({"effect": if n % 2 == 0 { "tool:x" } else { "tool:y" }, "args": {"n": n}}))
+        .collect();
+    let flock = wishing(&wishes).says("grants", json!({"effects": ["*"], "at_once": 3}));
+    let mut world = World::new(&flock, &[("tool:x", &x), ("tool:y", &y)]);
+    world.settle_or(|world| world.driver_out() >= 3);
+    world.settle_or(|_| true);
+    assert_eq!(world.payloads("effect.dispatched").len(), 3);
+}

@@ -188,3 +188,75 @@ fn a_fork_gets_a_copy_of_the_workspace_or_none() {
     assert!(fork("main@head~1", "then").contains("what writes there is refused"));
     assert!(!folder.path().join(".starling/workspaces/then").exists());
 }
+
+const COMMIT: &str = r#"
+behavior(name = "keep", on = "trip.opened", effects = ["git.commit"])
+def keep(event):
+    request("git.commit", {"message": "the note", "paths": ["note"]})
+
+behavior(name = "write", on = "note.wanted", effects = ["fs.write"])
+def write(event):
+    request("fs.write", {"path": "note", "text": "two", "base": event.payload.base})
+"#;
+
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(words).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = command.output().expect("git runs");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("a text").trim().to_owned()
+}
+
+/// A workspace that is a repository: a fork works in another working tree of it, at the commit that
+/// the log recorded last, wherever it is cut; and where the log holds no commit, or writes after it
+/// that none holds, it says so.
+#[test]
+fn a_fork_gets_a_working_tree_of_a_repository() {
+    let flock = FLOCK.replace("name = \"seats\"", "name = \"seats\"\nworkspace = \"desk\"");
+    let flock = flock.replace("\"tool:x\"", "\"git.commit\", \"fs.write\"");
+    let folder = scripts(&flock, &[("commit.star", COMMIT)]);
+    let desk = folder.path().join("desk");
+    std::fs::create_dir(&desk).unwrap();
+    git(&desk, &["init", "-q", "-b", "main"]);
+    std::fs::write(desk.join("note"), "one").unwrap();
+    let (code, _, err) = starling(&["run", path(&folder), "-q"]);
+    assert_eq!(code, 0, "{err}");
+    let commit = git(&desk, &["rev-parse", "HEAD"]);
+    let fork = |at: &str, name: &str| {
+        let (code, _, err) = starling(&["fork", at, name, "--store", path(&folder)]);
+        assert_eq!(code, 0, "{err}");
+        err
+    };
+    let at_commit = kinds(&folder).len() - 1;
+    std::fs::write(desk.join("note"), "nobody said so").unwrap();
+    let said = fork("main", "tree");
+    assert!(said.contains(&format!("a git worktree of the workspace at {commit}")), "{said}");
+    let trees = folder.path().join(".starling/workspaces");
+    assert_eq!(std::fs::read_to_string(trees.join("tree/note")).unwrap(), "one");
+    assert!(git(&desk, &["worktree", "list"]).contains("workspaces/tree"));
+    let said = fork("main@1", "before");
+    assert!(said.contains("the log recorded no commit of it"), "{said}");
+    assert!(!trees.join("before").exists());
+    // A write that the log recorded and no commit holds: the folder as it is has it, no tree has.
+    let base = effect_hash(&desk.join("note"));
+    let wanted = format!("{{\"base\": \"{base}\"}}");
+    let (code, _, err) = starling(&["append", "note.wanted", &wanted, "--store", path(&folder)]);
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = starling(&["run", path(&folder), "-q"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(std::fs::read_to_string(desk.join("note")).unwrap(), "two");
+    let said = fork("main", "copy");
+    assert!(
+        said.contains("it works in a copy of the workspace: the log recorded writes"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_to_string(trees.join("copy/note")).unwrap(), "two");
+    let said = fork(&format!("main@{at_commit}"), "again");
+    assert!(said.contains("a git worktree"), "{said}");
+    assert_eq!(std::fs::read_to_string(trees.join("again/note")).unwrap(), "one");
+}
+
+/// The hash that a write names its base by.
+fn effect_hash(file: &Path) -> String {
+    log::Hash::of(&std::fs::read(file).unwrap()).to_string()
+}

@@ -312,3 +312,126 @@ fn a_guard_may_ask_an_effect_and_only_a_clear_yes_lets_pass() {
         }
     }
 }
+
+/// Speaks about payments of trips that are frozen: one word for each trip.
+fn frozen() -> Value {
+    json!({
+        "name": "frozen", "guard": true,
+        "match": "(request:_Effect {effect: 'tool:x'})<-[:PAID_BY]-(trip:Trip {frozen: true})",
+    })
+}
+
+/// Allows unless the trip says no.
+fn asks_trip(firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError> {
+    let amount = firing.event.payload.at_path(&["args", "amount"]).and_then(|n| n.as_f64());
+    match firing.element("trip")?.text("says") {
+        Some("no") => out.deny("the trip says no"),
+        _ if amount.is_none() => out.deny("no amount"),
+        _ => out.allow(),
+    }
+    Ok(())
+}
+
+/// Pays for one thing on account of trips, each `{frozen, says}`.
+fn paying(trips: &[Value]) -> Small {
+    let pay: behaviors::Reaction = |firing, out| {
+        let effect = out.request("tool:x", json!({"amount": 5}), None);
+        let trips: Vec<String> =
+            firing.read("trips")?.elements().map(|trip| trip.id.to_owned()).collect();
+        let mut paying = out.emit("trip.paying", json!({}));
+        for trip in trips {
+            paying.link(&trip, "PAID_BY", &effect, json!({}));
+        }
+        Ok(())
+    };
+    let changes: Vec<Value> = trips
+        .iter()
+        .enumerate()
+        .map(|(n, trip)| json!({"create": format!("trip:{n}"), "type": "Trip", "properties": trip}))
+        .collect();
+    let metadata = json!({
+        "name": "pay", "on": "goal.stated", "effects": ["*"], "reads": {"trips": "(trip:Trip)"},
+    });
+    Small::new("fifo", &json!({}))
+        .with(&metadata, pay)
+        .says("grants", json!({"effects": ["*"], "ask": ["tool:x"]}))
+        .begins("goal.stated", &Value::Array(changes))
+}
+
+/// A guard with a pattern is asked about the requests that stand in a match, once for each match,
+/// though the match came about only after the request did; and every word has to be a yes.
+#[test]
+fn a_guard_with_a_pattern_speaks_once_for_each_match() {
+    let open = || json!({"frozen": false, "says": "no"});
+    let (yes, no) = (json!({"frozen": true}), json!({"frozen": true, "says": "no"}));
+    for (trips, story) in [
+        (vec![open()], "requested held"),
+        (vec![yes.clone(), open()], "requested asked allow held"),
+        (vec![yes.clone(), yes.clone()], "requested asked allow allow held"),
+        (vec![yes.clone(), no.clone()], "requested asked allow deny rejected"),
+        (vec![no, yes], "requested asked deny allow rejected"),
+    ] {
+        let (world, tool) = run(&paying(&trips).with(&frozen(), asks_trip));
+        assert_eq!(world.story(), story, "{trips:?}");
+        assert!(tool.calls().is_empty());
+        let (events, world) = (world.running.tip(), world.crash());
+        assert_eq!(world.running.tip(), events, "the fold asks the same");
+    }
+}
+
+/// What matters is how the world is when a request is to leave, not how it was when it was made.
+#[test]
+fn a_match_that_rises_while_a_request_waits_has_its_guard_asked() {
+    let flock = paying(&[json!({"frozen": false, "says": "no"})]).with(&frozen(), asks_trip);
+    let (mut world, tool) = run(&flock);
+    assert_eq!(world.story(), "requested held");
+    let freeze = json!([{"set": "trip:0", "properties": {"frozen": true}}]);
+    world.running.say("freeze", "trip.frozen", json!({}), &freeze);
+    world.settle();
+    world.says(json!({"say": "approve"})).unwrap();
+    world.settle();
+    assert_eq!(world.story(), "requested held approved asked deny rejected");
+    assert!(tool.calls().is_empty());
+    // And one that has fallen by then has nobody to say anything.
+    let flock = paying(&[json!({"frozen": true})]).with(&frozen(), asks_trip);
+    let (mut world, tool) = run(&flock);
+    assert_eq!(world.story(), "requested asked allow held");
+    let thaw = json!([{"set": "trip:0", "properties": {"frozen": false}}]);
+    world.running.say("thaw", "trip.thawed", json!({}), &thaw);
+    world.says(json!({"say": "approve"})).unwrap();
+    world.settle();
+    assert!(world.story().ends_with("held approved dispatched attempt.succeeded succeeded"));
+    assert_eq!(tool.calls().len(), 1);
+    let library = world.running.library();
+    let refired = runtime::refire(&*world.running.log, world.running.branch, library).unwrap();
+    assert!(refired.divergences.is_empty(), "{:?}", refired.divergences);
+}
+
+/// With a pattern that stands at the request and another guard that rewrites: all speak again.
+#[test]
+fn a_guard_with_a_pattern_judges_every_revision() {
+    let halves: behaviors::Reaction = |firing, out| {
+        match firing.event.payload.at_path(&["args", "amount"]).and_then(|n| n.as_f64()) {
+            Some(amount) if amount > 3.0 => out.rewrite(json!({"amount": 2.5})),
+            _ => out.allow(),
+        }
+        Ok(())
+    };
+    let any: behaviors::Reaction = |_, out| {
+        out.allow();
+        Ok(())
+    };
+    let metadata = json!({"name": "any", "guard": true, "on": "effect.requested",
+        "match": "(request:_Effect {effect: 'tool:x'})"});
+    let (world, _) = run(&paying(&[]).with(&guard("halve"), halves).with(&metadata, any));
+    let judged = world.running.of_kind("effect.judged");
+    let of = |name: &str, revision: i64| {
+        let said = |event: &&log::Event| {
+            event.author() == Some(name)
+                && event.payload().get("revision").and_then(|n| n.as_i64()) == Some(revision)
+        };
+        judged.iter().filter(said).count()
+    };
+    assert_eq!((of("any", 1), of("halve", 1)), (1, 1), "{}", world.story());
+    assert!(world.story().ends_with("held"));
+}

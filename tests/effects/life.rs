@@ -137,3 +137,38 @@ fn a_tool_that_takes_too_long_is_unknown_and_its_late_receipt_settles_it() {
     world.settle();
     assert_eq!(world.story(), format!("{story} late.succeeded reconciled.succeeded"));
 }
+
+/// What the world said is in the log to the last byte; a behavior sees its two ends and the lines
+/// that tell of errors, and what it hands on is the whole.
+#[test]
+fn a_long_result_is_a_blob_with_an_excerpt_beside_it() {
+    let lines: Vec<String> = (0..20_000)
+        .map(|n| if n == 9_000 { "error: it broke here".to_owned() } else { format!("line {n}") })
+        .collect();
+    let text = lines.join("\n");
+    let tool = Arc::new(Scripted::new(
+        Class::Opaque,
+        [Does::Succeeds(json!({"stdout": text, "exit": 0}))],
+    ));
+    let hand_on: behaviors::Reaction = |firing, out| {
+        let result = firing.event.payload.get("result").map(|result| result.to_json());
+        out.request("tool:y", json!({"text": result.unwrap_or_default()["stdout"]}), None);
+        Ok(())
+    };
+    let metadata = json!({
+        "name": "hand_on", "on": "effect.ended", "where": {"effect": "tool:x"}, "effects": ["tool:y"],
+    });
+    let next = Arc::new(Scripted::new(Class::Opaque, []));
+    let flock = wishing(&[json!({"args": {"n": 1}})]).with(&metadata, hand_on);
+    let mut world = World::new(&flock, &[("tool:x", &tool), ("tool:y", &next)]);
+    world.settle();
+    let ended = &world.payloads("effect.ended")[0];
+    let blob = &ended["result"]["stdout"];
+    assert_eq!(blob["size"], json!(text.len()));
+    let hash = blob["$blob"].as_str().unwrap().parse().unwrap();
+    assert_eq!(world.running.log.blob(&hash).unwrap().unwrap(), text.as_bytes());
+    let excerpt = ended["excerpts"]["/result/stdout"].as_str().unwrap();
+    assert!(excerpt.len() <= 4096 && excerpt.starts_with("line 0\n"), "{excerpt}");
+    assert!(excerpt.contains("\nerror: it broke here\n") && excerpt.ends_with("line 19999"));
+    assert_eq!(next.calls()[0].args["text"], json!(text), "what is handed on is whole");
+}

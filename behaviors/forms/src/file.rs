@@ -86,6 +86,7 @@ pub(crate) fn error_at(
         line: number(line),
         column: number(column),
         line_text: text.lines().nth(line - 1).map(str::to_owned),
+        stopped: false,
     }
 }
 

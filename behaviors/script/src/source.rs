@@ -118,6 +118,7 @@ impl Source {
             line: number(self.text[..start].matches('\n').count()),
             column: number(self.text[start..offset].chars().count()),
             line_text: Some(line.to_owned()),
+            stopped: false,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The words of a script besides events: asking for an effect, a guard's verdicts, and giving less
-//! to what follows.
+//! The words of a script besides events: asking for an effect, ending one, a guard's verdicts, and
+//! giving less to what follows.
 
 use behaviors::Word;
 use serde_json::{Map, Value as Json};
@@ -47,6 +47,22 @@ pub(crate) fn words(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> anyhow::Result<NoneType> {
         Session::of(eval, "rewrite")?.say(Word::Rewrite, to_map(args, "arguments")?)
+    }
+
+    /// Effects are to end: one, those of a firing or of a goal, or all of the firing's own goal.
+    fn cancel<'v>(
+        #[starlark(require = named, default = NoneOr::None)] effect: NoneOr<Value<'v>>,
+        #[starlark(require = named, default = NoneOr::None)] firing: NoneOr<Value<'v>>,
+        #[starlark(require = named, default = NoneOr::None)] goal: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> anyhow::Result<NoneType> {
+        let mut scope = Map::new();
+        for (name, given) in [("effect", effect), ("firing", firing), ("goal", goal)] {
+            if let NoneOr::Other(given) = given {
+                scope.insert(name.to_owned(), to_json(given, name)?);
+            }
+        }
+        Session::of(eval, "cancel")?.say(Word::Cancel, scope)
     }
 
     /// What follows from the rest of this firing may do no more than this.

@@ -93,9 +93,30 @@ fn a_guard_cannot_be_passed_by() {
         guard(
             json!({"match": "(b:Budget) WHERE b.amount < event.payload.args.amount", "each": true}),
         ),
-        "b.star.match: a guard with a pattern would not be asked where the pattern has no match, and \
-         a missing value matches nothing; put what it needs into `reads` and decide there",
+        "b.star.match: a guard's pattern binds what it is about: write (request:_Effect)",
     );
+    let about = |pattern: &str| json!({"match": pattern, "guard": true});
+    check(
+        about("(request:_Effect {effect: 'tool:pay'})<-[:PAID_BY]-(t:Trip {closed: true})"),
+        "fine",
+    );
+    check(guard(json!({"match": "(request:_Effect)<-[:PAID_BY]-(t:Trip)"})), "fine");
+    let missing = "may be missing, and a missing value matches nothing, so the guard would not be asked; \
+                   compare it in the function";
+    for (pattern, what) in [
+        ("(request:_Effect) WHERE request.args.amount > 100", "`args` of a request"),
+        ("(request:_Effect {behavior: 'pay'})", "`behavior` of a request"),
+        ("(request:_Effect) WHERE event.payload.effect = 'tool:pay'", "what `event` says"),
+    ] {
+        check(guard(json!({"match": pattern})), &format!("b.star.match: {what} {missing}"));
+    }
+    check(
+        about("(request:_Effect), (b:Budget)"),
+        "b.star.match: the request does not lead to all of the pattern; put what stands apart into \
+         `reads`",
+    );
+    let vanishes = json!({"match": null, "vanishes": "(request:_Effect)", "guard": true});
+    check(vanishes, "b.star.on: a guard hears requests; write on = \"effect.requested\"");
     check(guard(json!({"after": 1})), "b.star.after: a guard speaks at once; drop `after`");
 }
 

@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ::redb::backends::FileBackend;
 use ::redb::{
@@ -24,6 +26,12 @@ use super::tables::{
 use crate::block::FORMAT_VERSION;
 use crate::error::LogError;
 use crate::id::{BranchId, LogId};
+
+/// How long a successor waits for the owner to let go of the store.
+///
+/// An owner that was killed may have been about to start a program: until that child is another
+/// program it holds all that its parent had open, the lock of the store too.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How much of the file redb holds in memory; the system caches the rest.
 const CACHE_BYTES: usize = 64 << 20;
@@ -148,8 +156,25 @@ pub(super) fn initialize(
     Ok(database)
 }
 
-/// Opens the store at `path`.
-pub(super) fn open(path: &Path) -> Result<Opened, LogError> {
+/// Opens the store at `path`, once it is free: whoever owns it may be leaving, for so long.
+pub(super) fn open(path: &Path, patience: Duration) -> Result<Opened, LogError> {
+    let began = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match open_now(path) {
+            Err(LogError::Owned { path, .. }) if began.elapsed() >= patience => {
+                return Err(LogError::Owned { path, waited: patience });
+            }
+            Err(LogError::Owned { .. }) => {
+                thread::sleep(pause);
+                pause = (2 * pause).min(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_now(path: &Path) -> Result<Opened, LogError> {
     let mut file = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(LogError::Missing { path: path.to_owned() });
@@ -251,7 +276,7 @@ fn load(path: &Path, database: &Database) -> Result<(LogId, State), LogError> {
 fn store_error(path: &Path, error: impl Into<::redb::Error>) -> LogError {
     let path = path.to_owned();
     match error.into() {
-        ::redb::Error::DatabaseAlreadyOpen => LogError::Owned { path },
+        ::redb::Error::DatabaseAlreadyOpen => LogError::Owned { path, waited: Duration::ZERO },
         ::redb::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => {
             LogError::Io { doing: "opening the store", source }
         }

@@ -63,7 +63,13 @@ impl Store {
             };
             if Instant::now() > deadline {
                 let path = self.path.clone();
-                let what = format!("{held} (waited {} s)", PATIENCE.as_secs());
+                let told = match held {
+                    LogError::Owned { .. } => {
+                        "it has the store open and serves no guests".to_owned()
+                    }
+                    held => held.to_string(),
+                };
+                let what = format!("{told} (waited {} s)", PATIENCE.as_secs());
                 return Err(LogError::Busy { path, what });
             }
             thread::sleep(pause);
@@ -81,7 +87,8 @@ impl Store {
         if let Some(guest) = GuestLog::connect_with(&self.path, heads, Box::new(on_lost))? {
             return Ok(Role::Guest(guest));
         }
-        let log = Arc::new(match RedbLog::open(&self.path) {
+        // Whoever has it may begin to serve it while one waits, so one does not wait here.
+        let log = Arc::new(match RedbLog::open_within(&self.path, Duration::ZERO) {
             Err(LogError::Missing { .. }) if missing == Missing::Create => make(&self.path)?,
             opened => opened?,
         });

@@ -1,7 +1,7 @@
 //! From an id to its element: a persistent hash table that grows one bucket at a time.
 //!
-//! A bucket is a short list of hashes and elements, by hash, that is replaced whole. Growing by
-//! linear hashing has no moment at which everything moves, so no event is slower than its
+//! A bucket is a short list of hashes and elements, by hash, with a little room to grow in. Growing
+//! by linear hashing has no moment at which everything moves, so no event is slower than its
 //! neighbors.
 
 use std::sync::Arc;
@@ -11,18 +11,61 @@ use super::pages::Pages;
 
 /// Entries per bucket, on average; one that waits for its split has about twice as many. So many
 /// that the list of buckets stays in the processor's cache, and so few that a bucket is quickly
-/// replaced.
+/// searched and copied.
 const LOAD: usize = 32;
+/// A bucket has room for a multiple of so many entries.
+const ROOM: usize = 8;
+/// How many entries before and after the likely place are compared at once.
+const NEAR: usize = 6;
 /// The bit that tells edges from nodes.
 const EDGE: u32 = 1 << 31;
 
 /// The table. It holds hashes, not ids: whoever asks compares ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Ids {
-    /// Each entry is the hash in the upper half and the element in the lower half.
-    buckets: Pages<Arc<[u64]>>,
+    buckets: Pages<Bucket>,
     bucket_count: u32,
     len: usize,
+}
+
+/// The entries of one bucket, by hash: each is the hash in the upper half and the element in the
+/// lower half. After them is room for more.
+#[derive(Clone, Debug)]
+struct Bucket {
+    /// How many there are: here, so that a search reads nothing but the entries it looks at.
+    len: u32,
+    room: Arc<[u64]>,
+}
+
+impl Bucket {
+    fn of(entries: &[u64]) -> Bucket {
+        Bucket::with(entries, &[], &[])
+    }
+
+    /// The entries of three lists, one after the other.
+    fn with(first: &[u64], second: &[u64], third: &[u64]) -> Bucket {
+        let len = first.len() + second.len() + third.len();
+        let free = len.next_multiple_of(ROOM) - len;
+        let room = [first, second, third, &[0; ROOM][..free]].concat().into();
+        Bucket { len: u32::try_from(len).expect("elements have numbers"), room }
+    }
+
+    fn entries(&self) -> &[u64] {
+        &self.room[..self.len as usize]
+    }
+
+    /// Adds an entry, in place if nobody shares the bucket and there is room.
+    fn insert(&mut self, entry: u64) {
+        let (len, at) = (self.len as usize, start_of(self.entries(), (entry >> 32) as u32));
+        match Arc::get_mut(&mut self.room) {
+            Some(own) if len < own.len() => {
+                own.copy_within(at..len, at + 1);
+                own[at] = entry;
+                self.len += 1;
+            }
+            _ => *self = Bucket::with(&self.entries()[..at], &[entry], &self.entries()[at..]),
+        }
+    }
 }
 
 impl Default for Ids {
@@ -76,7 +119,7 @@ impl Ids {
             let entries = &mut dealt[start..end];
             entries.sort_unstable();
             if !entries.is_empty() {
-                ids.buckets.insert(number, Arc::from(&*entries));
+                ids.buckets.insert(number, Bucket::of(entries));
             }
             start = end;
         }
@@ -87,6 +130,7 @@ impl Ids {
     pub(crate) fn any_twins(&self, same: impl Fn(ElementRef, ElementRef) -> bool) -> bool {
         let element = |entry: u64| ElementRef::unpacked(entry as u32);
         self.buckets.iter().any(|(_, bucket)| {
+            let bucket = bucket.entries();
             bucket.iter().enumerate().any(|(nth, one)| {
                 let others =
                     bucket[nth + 1..].iter().take_while(|other| **other >> 32 == one >> 32);
@@ -103,16 +147,18 @@ impl Ids {
 
     /// The element with this hash that `is_it` accepts.
     pub(crate) fn find(&self, hash: u32, is_it: impl Fn(ElementRef) -> bool) -> Option<ElementRef> {
-        let bucket = self.buckets.get(self.bucket_of(hash))?;
-        let entries = &bucket[start_of(bucket, hash)..];
-        let equal = entries.iter().take_while(|entry| (**entry >> 32) as u32 == hash);
+        let entries = self.buckets.get(self.bucket_of(hash))?.entries();
+        let equal = entries[start_of(entries, hash)..]
+            .iter()
+            .take_while(|entry| (**entry >> 32) as u32 == hash);
         equal.map(|entry| ElementRef::unpacked(*entry as u32)).find(|element| is_it(*element))
     }
 
     /// Reads the place where the entry of a hash should be.
     pub(crate) fn peek(&self, hash: u32) -> u64 {
         let Some(bucket) = self.buckets.get(self.bucket_of(hash)) else { return 0 };
-        bucket[guess(bucket, hash)]
+        let entries = bucket.entries();
+        entries[guess(entries, hash)]
     }
 
     /// Adds an element, which must be absent.
@@ -120,15 +166,9 @@ impl Ids {
         let entry = entry_of(hash, element);
         let number = self.bucket_of(hash);
         if self.buckets.get(number).is_none() {
-            self.buckets.insert(number, Arc::new([entry]));
+            self.buckets.insert(number, Bucket::of(&[entry]));
         } else {
-            let bucket = self.buckets.get_mut(number);
-            let at = start_of(bucket, hash);
-            let mut entries = Vec::with_capacity(bucket.len() + 1);
-            entries.extend_from_slice(&bucket[..at]);
-            entries.push(entry);
-            entries.extend_from_slice(&bucket[at..]);
-            *bucket = Arc::from(entries);
+            self.buckets.get_mut(number).insert(entry);
         }
         self.len += 1;
         if self.len > self.bucket_count as usize * LOAD {
@@ -141,13 +181,13 @@ impl Ids {
         let entry = entry_of(hash, element);
         let number = self.bucket_of(hash);
         let bucket = self.buckets.get_mut(number);
-        let before = bucket.len();
-        if before == 1 {
-            assert_eq!(bucket[0], entry, "the element is in its bucket");
+        let entries = bucket.entries();
+        let at = entries.iter().position(|other| *other == entry);
+        let at = at.expect("the element is in its bucket");
+        if entries.len() == 1 {
             self.buckets.take(number);
         } else {
-            *bucket = bucket.iter().copied().filter(|other| *other != entry).collect();
-            assert_eq!(bucket.len() + 1, before, "the element is in its bucket");
+            *bucket = Bucket::with(&entries[..at], &entries[at + 1..], &[]);
         }
         self.len -= 1;
     }
@@ -161,11 +201,14 @@ impl Ids {
             return;
         }
         let old = self.buckets.take(new - half);
-        for number in [new - half, new] {
-            let goes_here = |entry: &u64| self.bucket_of((entry >> 32) as u32) == number;
-            let entries: Arc<[u64]> = old.iter().copied().filter(goes_here).collect();
+        let (mut stay, mut go) = (Vec::with_capacity(2 * LOAD), Vec::with_capacity(2 * LOAD));
+        for entry in old.entries() {
+            let goes = (entry >> 32) as u32 & half != 0;
+            if goes { go.push(*entry) } else { stay.push(*entry) }
+        }
+        for (number, entries) in [(new - half, stay), (new, go)] {
             if !entries.is_empty() {
-                self.buckets.insert(number, entries);
+                self.buckets.insert(number, Bucket::of(&entries));
             }
         }
     }
@@ -181,10 +224,14 @@ fn guess(bucket: &[u64], hash: u32) -> usize {
     ((u64::from(hash) * bucket.len() as u64) >> 32) as usize
 }
 
-/// Where the entries of a hash begin in a bucket, or would. Hashes are spread evenly, so the search
-/// begins where they should be and is over after a step or two.
+/// Where the entries of a hash begin in a bucket, or would. Hashes are spread evenly, so that is
+/// nearly always within a few places of where they should be: there, all are compared without a
+/// branch; beyond, one by one.
 fn start_of(bucket: &[u64], hash: u32) -> usize {
-    let mut at = guess(bucket, hash);
+    let guess = guess(bucket, hash);
+    let from = guess.saturating_sub(NEAR);
+    let near = &bucket[from..bucket.len().min(guess + NEAR)];
+    let mut at = from + near.iter().filter(|entry| ((**entry >> 32) as u32) < hash).count();
     while at > 0 && (bucket[at - 1] >> 32) as u32 >= hash {
         at -= 1;
     }

@@ -52,9 +52,10 @@ pub(super) fn delta(
     // Both worlds number their types alike, so they are looked up once.
     sides.before.types = sides.after.known_type_ids().to_vec();
     let starts = sides.starts(&seeds)?;
-    let Sides { mut after, mut before } = sides;
-    let risen = changed(&mut after, &mut before, &starts, steps)?;
-    let fallen = changed(&mut before, &mut after, &starts, steps)?;
+    // A search is large, so both stay where they are.
+    let Sides { after, before } = &mut sides;
+    let risen = changed(after, before, &starts, steps)?;
+    let fallen = changed(before, after, &starts, steps)?;
     Ok(DeltaRows { risen, fallen })
 }
 

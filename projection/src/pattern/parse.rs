@@ -25,6 +25,9 @@ use crate::pattern::syntax::{
 /// How often each token may be read, on average, before it is given up to tell what is meant.
 const READS_MAX: usize = 100;
 
+/// How high operators may stack up, so that no text exhausts the stack of whoever walks over it.
+const HEIGHT_MAX: usize = 500;
+
 /// Words that mean something inside an expression, so a variable of that name needs back quotes.
 pub(crate) const KEYWORDS: [&str; 15] = [
     "AND", "CONTAINS", "ENDS", "EVENT", "EXISTS", "FALSE", "IN", "IS", "NOT", "NULL", "OR",
@@ -50,6 +53,8 @@ pub(crate) struct Parser<'t> {
     tokens: Vec<(Token, Span)>,
     at: usize,
     depth: usize,
+    /// At least how high the operators stack up in what was read since something nested was begun.
+    height: usize,
     terms: usize,
     /// Whether a chain may stand here as a condition.
     chains: bool,
@@ -76,8 +81,9 @@ impl<'t> Parser<'t> {
             ));
         }
         let tokens = lexer::tokens(text)?;
-        let (at, depth, terms, reads, fatal, chains, bars) = (0, 0, 0, 0, None, true, true);
-        Ok(Parser { text, reading, tokens, at, depth, terms, chains, reads, fatal, bars })
+        let (at, depth, height, terms, reads) = (0, 0, 0, 0, 0);
+        let (fatal, chains, bars) = (None, true, true);
+        Ok(Parser { text, reading, tokens, at, depth, height, terms, chains, reads, fatal, bars })
     }
 
     pub(crate) fn peek(&self) -> &Token {
@@ -171,9 +177,20 @@ impl<'t> Parser<'t> {
             return Err(self.give_up("too many brackets that can be read in two ways".to_owned()));
         }
         self.depth += 1;
+        let around = std::mem::take(&mut self.height);
         let out = inner(self);
+        self.height = around.max(self.height + 1);
         self.depth -= 1;
         out
+    }
+
+    /// Counts an operator onto what was just read: operators in a row nest too.
+    fn higher(&mut self) -> Result<(), PatternError> {
+        self.height += 1;
+        if self.height <= HEIGHT_MAX {
+            return Ok(());
+        }
+        Err(self.give_up(format!("more than {HEIGHT_MAX} operators in a row")))
     }
 
     /// An error after which nothing is read in another way.

@@ -6,6 +6,9 @@ use crate::pattern::{Parser, PatternError, Problem, Reading, Token};
 /// The words that a clause can begin with.
 const CLAUSES: [&str; 5] = ["MATCH", "OPTIONAL MATCH", "UNWIND", "WITH", "RETURN"];
 
+/// How many clauses a query may have. Each row is handed from one to the next, on one stack.
+const CLAUSES_MAX: usize = 100;
+
 /// Reads a whole query.
 ///
 /// # Errors
@@ -16,6 +19,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Clause>, PatternError> {
     loop {
         let next = clause(&mut parser, clauses.last())?;
         let Some(next) = next else { break };
+        if clauses.len() == CLAUSES_MAX {
+            return Err(parser.error(format!("a query has at most {CLAUSES_MAX} clauses")));
+        }
         let done = matches!(&next, Clause::Project(part) if part.kind != ProjectionKind::With);
         clauses.push(next);
         if done {

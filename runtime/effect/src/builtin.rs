@@ -8,6 +8,7 @@ mod patch;
 mod read;
 mod search;
 mod shell;
+pub mod worktree;
 mod write;
 
 use std::path::PathBuf;

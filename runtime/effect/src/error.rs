@@ -19,6 +19,9 @@ pub struct EffectError {
     pub suggested_action: String,
     /// What happened, for people.
     pub message: String,
+    /// All that was written about it, where that is more than the message holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Box<str>>,
 }
 
 /// Who can mend an error.
@@ -50,7 +53,15 @@ impl EffectError {
             signature,
             suggested_action: action.to_owned(),
             message,
+            output: None,
         }
+    }
+
+    /// The same, with all that was written about it.
+    #[must_use]
+    pub fn with_output(mut self, output: impl Into<Box<str>>) -> Self {
+        self.output = Some(output.into());
+        self
     }
 
     /// The same, and trying again may help.

@@ -61,7 +61,7 @@ pub struct Limits {
     pub timeout: Duration,
     /// How many attempts may run at once.
     pub concurrent: usize,
-    /// How many bytes of output one attempt may give; more goes to a blob, head and tail kept.
+    /// How many bytes of output a tool's result may have; more of it is an error, which holds it.
     pub output_bytes: usize,
     /// How soon after a cancellation an attempt has ended or is reported unknown.
     pub cancel_within: Duration,

@@ -21,7 +21,7 @@ use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::executor::{Executor, Limits, Pending};
-use crate::process::Capture;
+use crate::process::{Capture, KEPT_BYTES};
 use crate::schema::Schema;
 
 use target::{Allowed, Target, Trust};
@@ -29,7 +29,7 @@ use target::{Allowed, Target, Trust};
 /// The most redirects of one fetch.
 const REDIRECTS_MAX: usize = 5;
 
-/// The most that is read of one answer; more than fits the output is left out in its middle.
+/// The most that is read of one answer.
 const BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// Asks for the addresses of a host.
@@ -81,7 +81,7 @@ impl Fetch {
             let target = self.allowed.target(&url)?;
             let response = self.send(&url, &target, method.clone(), headers.clone()).await?;
             let Some(next) = redirect(&url, &response)? else {
-                return read(url, response, self.limits().output_bytes).await;
+                return read(url, response).await;
             };
             if next.origin() != url.origin() {
                 // What was meant for one host, a token perhaps, is not for the next.
@@ -159,9 +159,9 @@ fn redirect(url: &Url, response: &Response) -> Result<Option<Url>, EffectError> 
     target::parse_from(url, place).map(Some)
 }
 
-async fn read(url: Url, mut response: Response, most: usize) -> Result<Value, EffectError> {
+async fn read(url: Url, mut response: Response) -> Result<Value, EffectError> {
     let status = response.status();
-    let mut body = Capture::new(most);
+    let mut body = Capture::new(KEPT_BYTES);
     let mut hasher = blake3::Hasher::new();
     let mut bytes = 0u64;
     let mut is_text = true;

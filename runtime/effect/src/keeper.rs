@@ -10,6 +10,7 @@
 //! socket; its standard output and error are those of the command.
 
 mod family;
+mod group;
 mod order;
 
 pub(crate) use order::{Ended, Input, Order, encode};
@@ -23,6 +24,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions};
+
+use self::group::Group;
 
 /// The one argument that makes this program a keeper.
 pub(crate) const ARGUMENT: &str = "--keep-one-command";
@@ -79,14 +82,30 @@ fn keep() -> Ended {
     if let Err(error) = Control.read_exact(&mut payload) {
         return Ended::not_started(format!("the input was not read: {error}"));
     }
-    match start(&order) {
+    let group = Group::make();
+    let ended = match start(&order, group.as_ref()) {
         Ok((pid, stdin)) => watch(&order, pid, stdin, payload),
         Err(error) => Ended::not_started(error),
+    };
+    if let Some(group) = group {
+        group.remove();
     }
+    ended
+}
+
+/// Whether the number of a command's processes is bounded on this machine: where it is not, a limit
+/// of the user still is, which does not hold root.
+#[must_use]
+pub fn processes_are_bounded() -> bool {
+    let group = Group::make();
+    if let Some(group) = &group {
+        group.remove();
+    }
+    group.is_some() || !rustix::process::getuid().is_root()
 }
 
 /// Starts the command in a group of its own, under the order's limits.
-fn start(order: &Order) -> Result<(Pid, ChildStdin), String> {
+fn start(order: &Order, group: Option<&Group>) -> Result<(Pid, ChildStdin), String> {
     let this = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(this))
         .map_err(|error| format!("orphans cannot be adopted: {error}"))?;
@@ -99,7 +118,15 @@ fn start(order: &Order) -> Result<(Pid, ChildStdin), String> {
         command.current_dir(folder);
     }
     order.limit().map_err(|error| format!("a limit was not set: {error}"))?;
-    let mut child = command.spawn().map_err(|error| {
+    let child = match group {
+        Some(group) if group.enter() => {
+            let child = command.spawn();
+            group.leave();
+            child
+        }
+        _ => command.spawn(),
+    };
+    let mut child = child.map_err(|error| {
         let folder = order.folder.as_ref().filter(|folder| !folder.is_dir());
         match folder {
             Some(folder) => format!("the folder {} is not there", folder.display()),

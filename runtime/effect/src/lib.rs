@@ -27,7 +27,8 @@ pub use call::Call;
 pub use class::Class;
 pub use error::{Blame, EffectError};
 pub use executor::{Executor, Limits, Pending, Usage};
-pub use keeper::keep_if_asked;
+pub use keeper::{keep_if_asked, processes_are_bounded};
+pub use process::excerpt;
 pub use program::{Program, is_executable};
 pub use sandbox::Sandbox;
 /// Ends an attempt and all that it started.

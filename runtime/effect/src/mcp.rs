@@ -18,7 +18,7 @@ use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::executor::{Executor, Limits, Pending};
-use crate::process::Capture;
+use crate::process::{Capture, KEPT_BYTES};
 use crate::sandbox::Sandbox;
 use crate::schema::Schema;
 use crate::tools::file::ToolFile;
@@ -171,8 +171,7 @@ impl ServerTool {
     /// What a result of the protocol means.
     fn judge(&self, mut result: Value) -> Answer {
         let blocks = result["content"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let most = self.server.file.limits.output_bytes;
-        let blocks: Vec<Value> = blocks.into_iter().map(|block| shortened(block, most)).collect();
+        let blocks: Vec<Value> = blocks.into_iter().map(shortened).collect();
         let texts = blocks.iter().filter_map(|block| block["text"].as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
         if result["isError"] == json!(true) {
@@ -195,11 +194,11 @@ impl ServerTool {
     }
 }
 
-/// A block of content whose text is no longer than it may be.
-fn shortened(mut block: Value, most: usize) -> Value {
+/// A block of content whose text is no longer than what is kept.
+fn shortened(mut block: Value) -> Value {
     for field in ["text", "data"] {
-        if let Some(text) = block[field].as_str().filter(|text| text.len() > most) {
-            let mut kept = Capture::new(most);
+        if let Some(text) = block[field].as_str().filter(|text| text.len() > KEPT_BYTES) {
+            let mut kept = Capture::new(KEPT_BYTES);
             kept.push(text.as_bytes());
             kept.finish();
             block[field] = json!(kept.text());

@@ -3,7 +3,8 @@
 
 mod capture;
 
-pub(crate) use capture::Capture;
+pub use capture::excerpt;
+pub(crate) use capture::{Capture, KEPT_BYTES};
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as Pair;
@@ -88,11 +89,8 @@ impl Command {
     pub(crate) async fn run(self, call: &Call, limits: &Limits) -> Result<Done, EffectError> {
         let sandbox = self.sandbox;
         let mut kept = self.start(false).await?;
-        let mut done = Done {
-            how: How::Lost,
-            out: Capture::new(limits.output_bytes),
-            err: Capture::new(limits.output_bytes),
-        };
+        let mut done =
+            Done { how: How::Lost, out: Capture::new(KEPT_BYTES), err: Capture::new(KEPT_BYTES) };
         let Kept { out, err, control, .. } = &mut kept;
         let (mut report, mut orders) = control.split();
         let why = {

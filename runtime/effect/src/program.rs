@@ -100,6 +100,7 @@ impl Program {
                 writes: false,
                 network: false,
                 reads: Vec::new(),
+                also_writes: Vec::new(),
             },
             memory_bytes: self.memory_bytes,
         }

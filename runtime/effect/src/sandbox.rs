@@ -42,6 +42,8 @@ pub(crate) struct Confines {
     pub(crate) network: bool,
     /// Paths below what is hidden that it may read all the same.
     pub(crate) reads: Vec<PathBuf>,
+    /// Folders besides the workspace that it may change.
+    pub(crate) also_writes: Vec<PathBuf>,
 }
 
 impl Sandbox {
@@ -145,24 +147,33 @@ fn arguments(argv: &[String], confines: &Confines) -> Vec<String> {
 /// Where a machine with systemd keeps the names of its resolvers.
 const RESOLVER: &str = "/run/systemd/resolve";
 
-/// The flock and the workspace, the outer one first, so that the inner one has its own rule.
+/// The flock, its store and the workspace, the outer one first, so that the inner one has its own
+/// rule: the workspace of a fork lies in the folder of the store.
 fn folders(confines: &Confines, line: &mut Vec<String>) {
-    let flock = confines.flock.as_ref().map(|path| ("--ro-bind", path));
+    let flock = confines.flock.clone().map(|path| ("--ro-bind", path));
     let kind = if confines.writes { "--bind" } else { "--ro-bind" };
-    let workspace = confines.workspace.as_ref().map(|path| (kind, path));
-    let mut mounts: Vec<_> = flock.into_iter().chain(workspace).collect();
+    let workspace = confines.workspace.clone().map(|path| (kind, path));
+    let store = confines.flock.as_ref().map(|flock| flock.join(".starling"));
+    let store = store.filter(|store| store.is_dir());
+    let hidden = store.clone().map(|path| ("--tmpfs", path));
+    let mut mounts: Vec<_> = flock.into_iter().chain(hidden).chain(workspace).collect();
     mounts.sort_by_key(|(_, path)| path.components().count());
     for (kind, path) in mounts {
-        line.extend(bind(kind, path));
+        match kind {
+            "--tmpfs" => line.extend(words(&[kind, &path.display().to_string()])),
+            kind => line.extend(bind(kind, &path)),
+        }
+    }
+    for path in &confines.also_writes {
+        line.extend(bind("--bind", path));
     }
     if let Some(flock) = &confines.flock {
         for name in RULES.iter().filter(|name| flock.join(name).exists()) {
             line.extend(bind("--ro-bind", &flock.join(name)));
         }
-        if flock.join(".starling").is_dir() {
-            let store = flock.join(".starling").display().to_string();
-            line.extend(words(&["--tmpfs", &store, "--remount-ro", &store]));
-        }
+    }
+    if let Some(store) = store {
+        line.extend(words(&["--remount-ro", &store.display().to_string()]));
     }
     if let Some(workspace) = &confines.workspace {
         line.extend(words(&["--chdir", &workspace.display().to_string()]));

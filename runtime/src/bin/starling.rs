@@ -7,6 +7,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Started as the keeper of a tool's command, this process is that and nothing else.
     effect::keep_if_asked();
+    // Or as the process that runs scripts.
+    runtime::serve_scripts_if_asked();
     runtime::cli::trace();
     let input = Box::new(BufReader::new(stdin()));
     let mut out = BufWriter::with_capacity(64 << 10, stdout().lock());

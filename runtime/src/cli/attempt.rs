@@ -7,7 +7,7 @@ use behaviors::Loaded;
 use log::{Address, Branch, Event, Head, Log, Missing, Offset, Store, Time};
 use serde_json::{Value, json};
 
-use super::failure::Failure;
+use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use super::subject::{Subject, failure, lines, proposal};
 use crate::engine::EngineError;
@@ -51,6 +51,7 @@ struct Tried {
 }
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    scripts_elsewhere()?;
     let subject = Subject::read(&args.file)?;
     let store = world(&subject.flock.folder, args.at.as_ref(), shell)?;
     let mut all = Vec::new();

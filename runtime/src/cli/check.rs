@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::failure::Failure;
+use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use super::subject::flock_of;
 use crate::flock::{Finding, Flock, Level, Overrides, lint};
@@ -28,6 +28,7 @@ pub(super) struct Args {
 
 #[allow(clippy::needless_pass_by_value, reason = "every command takes its arguments")]
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    scripts_elsewhere()?;
     let folder = flock_of(&args.path).ok_or_else(|| {
         let path = args.path.display();
         Failure::NotFound(format!("{path} is in no flock: no folder above it has a flock.toml"))

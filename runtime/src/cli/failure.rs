@@ -31,6 +31,16 @@ pub(super) enum Failure {
     ReaderLeft,
 }
 
+/// Lets scripts run in a process of their own from now on.
+pub(super) fn scripts_elsewhere() -> Result<(), Failure> {
+    crate::scripts::run_elsewhere().map_err(|error| {
+        Failure::Failed(format!(
+            "the process that runs scripts cannot be started: {error}; `starling run --trust` runs \
+             scripts without it"
+        ))
+    })
+}
+
 impl Failure {
     fn code(&self) -> u8 {
         match self {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use effect::Sandbox;
+use effect::builtin::worktree;
 use log::{Address, Branch, BranchName, Head, Log, Missing, Store};
 use serde_json::json;
 
@@ -9,7 +11,7 @@ use super::failure::Failure;
 use super::shell::Shell;
 use crate::effect::Serving;
 use crate::engine::EngineError;
-use crate::flock::workspace::{self, Fork};
+use crate::flock::workspace::{self, AtCut, Fork, Given, to_give};
 use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Ask the world what the parent's log does not answer; without it such an effect waits
     #[arg(long)]
     live: bool,
+    /// Let git check out a worktree of the workspace unconfined
+    #[arg(long)]
+    no_sandbox: bool,
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "every command takes its arguments")]
@@ -41,46 +46,73 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         shell.say(format_args!("{name}@{asked} lies inside of a firing; cut at {name}@{cut}"));
     }
     let serving = args.live.then_some(Serving::RecordedThenLive);
-    let copied = copy_workspace(&log, &parent, cut, &args.name)?;
-    let fork = Fork { serving, copied };
+    let (given, why) = give_workspace(&log, &parent, cut, &args)?;
+    let fork = Fork { serving, given };
     let made = log.fork(parent.id, cut, &args.name, &fork.record())?;
     let from = format!("{}@{cut}", parent.name);
     shell.either(
         || json!({"branch": made.name.as_str(), "forked_from": from, "link": made.tip.link.to_string()}),
         || format!("{} forked from {from}: {} events shared, 0 copied", made.name, cut.count()),
     )?;
-    match copied {
+    match fork.given {
         None => {}
-        Some(true) => shell.say("it works in a copy of the workspace"),
-        Some(false) => shell.say(
-            "it has no workspace, so what writes there is refused: only a cut at the head, with \
-             nothing under way, can be given a copy",
-        ),
+        Some(Given::Copy) => {
+            shell.say(format_args!("it works in a copy of the workspace: {why}"));
+        }
+        Some(Given::Worktree(commit)) => shell.say(format_args!(
+            "it works in a git worktree of the workspace at {commit}, the commit that the log last \
+             recorded before the cut"
+        )),
+        Some(Given::Nothing) => shell.say(format_args!(
+            "it has no workspace, so what writes there is refused: {why}, and only a cut at the head, \
+             with nothing under way, can be given a copy"
+        )),
     }
     shell.say(format_args!("next: starling append KIND --branch {}", made.name));
     Ok(())
 }
 
-/// Copies the workspace that the flock of a branch declares, if it has one. It is what it was at
-/// the cut only if the cut is the head and nothing is under way; else there is no copy.
-fn copy_workspace(
+/// Gives a fork of a branch what it can have of the workspace that the flock declares, if it does;
+/// and says why that is not a working tree of its repository.
+fn give_workspace(
     log: &Store,
     parent: &Branch,
     cut: Head,
-    child: &BranchName,
-) -> Result<Option<bool>, Failure> {
+    args: &Args,
+) -> Result<(Option<Given>, String), Failure> {
     let state = Snapshots::beside(log.path()).fold_branch(log, parent.id, cut);
     let state = state.map_err(EngineError::from)?;
-    let Some(declared) = &state.settings.policy.workspace else { return Ok(None) };
+    let Some(declared) = &state.settings.policy.workspace else { return Ok((None, String::new())) };
     let flock = log.path().parent().and_then(Path::parent).unwrap_or(Path::new("."));
     let declared = flock.join(declared);
-    let from = workspace::of(log, flock, Some(&declared), parent)?;
-    let (true, true, Some(from)) = (cut == parent.tip.head, state.is_still(), from) else {
-        return Ok(Some(false));
+    let Some(from) = workspace::of(log, flock, Some(&declared), parent)? else {
+        return Ok((Some(Given::Nothing), "its parent has none".to_owned()));
     };
-    let to = workspace::of_branch(flock, child);
-    workspace::copy(&from, &to).map_err(|error| {
-        Failure::Failed(format!("{} cannot be copied: {error}", from.display()))
-    })?;
-    Ok(Some(true))
+    let ledger = &state.effects.ledger;
+    let at = AtCut {
+        // A fork's own working tree is one of the same repository, of which git makes further ones.
+        repository: worktree::is_repository(&declared),
+        commit: ledger.commit.as_deref().map(|commit| (commit, ledger.uncommitted)),
+        unchanged: cut == parent.tip.head && state.is_still(),
+    };
+    let to = workspace::of_branch(flock, &args.name);
+    if to.symlink_metadata().is_ok() {
+        let place = to.display();
+        return Err(Failure::Failed(format!("{place} is there already; move it out of the way")));
+    }
+    let (mut given, why) = to_give(at);
+    let mut why = why.to_owned();
+    if let Given::Worktree(commit) = &given {
+        let sandbox = if args.no_sandbox { Sandbox::Off } else { Sandbox::Required };
+        if let Err(error) = worktree::add(sandbox, &declared, &to, commit) {
+            why = format!("no worktree can be made: {error}");
+            given = if at.unchanged { Given::Copy } else { Given::Nothing };
+        }
+    }
+    if given == Given::Copy {
+        workspace::copy(&from, &to).map_err(|error| {
+            Failure::Failed(format!("{} cannot be copied: {error}", from.display()))
+        })?;
+    }
+    Ok((Some(given), why))
 }

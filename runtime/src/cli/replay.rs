@@ -5,7 +5,7 @@ use std::sync::Arc;
 use log::{Address, Head, Log, Missing};
 use serde_json::json;
 
-use super::failure::Failure;
+use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use crate::engine::refire;
 use crate::flock::library_of;
@@ -29,6 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    scripts_elsewhere()?;
     let store = shell.open(Missing::Refuse)?;
     let address = shell.address(args.address);
     let (branch, cut) = shell.resolve(&*store, &address)?;

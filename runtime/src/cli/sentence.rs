@@ -69,6 +69,10 @@ fn runtime_words(event: &Event) -> Option<String> {
     let payload = event.payload();
     let text = |name: &str| payload.get(name).and_then(ValueRef::as_str).map(plain);
     let number = |name: &str| payload.get(name).and_then(ValueRef::as_i64).unwrap_or(0);
+    let withdrawn = match number("withdrawn") {
+        0 => String::new(),
+        many => format!("; {many} that waited are withdrawn"),
+    };
     Some(match event.kind() {
         "flock.started" => {
             let (name, schedule) = (text("name")?, text("schedule")?);
@@ -88,7 +92,9 @@ fn runtime_words(event: &Event) -> Option<String> {
             let hash: String = text("hash")?.chars().take(8).collect();
             format!("{} is live, from {} ({hash})", text("name")?, text("path")?)
         }
-        "behavior.removed" => format!("{} is gone", text("name")?),
+        "behavior.removed" => format!("{} is gone{}", text("name")?, withdrawn),
+        "behavior.disabled" => format!("{} is switched off{}", text("name")?, withdrawn),
+        "behavior.enabled" => format!("{} is switched on again", text("name")?),
         "behavior.rejected" => {
             let error = text("error")?;
             format!("{} is broken: {}", text("path")?, error.lines().next().unwrap_or(""))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::check_test::{Case, read};
-use super::failure::Failure;
+use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use super::subject::{declared, flock_of};
 use crate::flock::{Flock, Overrides};
@@ -30,6 +30,7 @@ const ENDING: &str = ".test.toml";
 
 #[allow(clippy::needless_pass_by_value, reason = "every command takes its arguments")]
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    scripts_elsewhere()?;
     let mut files = Vec::new();
     gather(&args.path, &mut files)?;
     files.sort();

@@ -54,24 +54,38 @@ pub(crate) struct Facts {
     pub(crate) time: i64,
     /// How often its arguments were rewritten.
     pub(crate) revision: u32,
-    /// The guards that let this revision pass, each with the hash of its source.
+    /// The guards that let this revision pass, each with the hash of its source; one with a
+    /// pattern, once for each match.
     pub(crate) allowed: BTreeMap<SmolStr, SmolStr>,
     /// Who refused, and why.
     pub(crate) denied: Option<(SmolStr, String)>,
     /// Whether a person approved this revision.
     pub(crate) approved: bool,
+    /// Whether it is to end: what has not left is ended, what is out is told to.
+    pub(crate) cancelled: bool,
     pub(crate) stage: Stage,
     /// Attempts dispatched so far.
     pub(crate) attempts: u32,
     pub(crate) intent: Option<Hash>,
     /// What is set aside for it in its budgets.
     pub(crate) reserved: Charge,
-    /// The request that a guard asks this to judge: action, revision, and the guard's actor.
-    pub(crate) judges: Option<(EventId, u32, SmolStr)>,
+    /// The request that a guard asks this to judge.
+    pub(crate) judges: Option<Judges>,
     /// Whether the guard itself turns the answer into its verdict.
     pub(crate) hears: bool,
     /// When its first attempt was dispatched: a provider's window is counted from here.
     pub(crate) first: i64,
+}
+
+/// What a guard asks an effect to judge.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Judges {
+    pub(crate) action: EventId,
+    pub(crate) revision: u32,
+    /// Who the guard is, with the hash of its source.
+    pub(crate) actor: SmolStr,
+    /// The match on which it was asked, if it has a pattern.
+    pub(crate) question: Option<SmolStr>,
 }
 
 /// How far an action is.
@@ -139,6 +153,16 @@ impl Action {
 }
 
 impl Facts {
+    /// Whether it is to end and nobody outside has to be asked for that.
+    pub(crate) fn is_to_end(&self) -> bool {
+        let is_out = match &self.stage {
+            Stage::Running(running) => !is_inner(&running.executor),
+            Stage::Unknown(_) => true,
+            _ => false,
+        };
+        self.cancelled && !is_out
+    }
+
     /// When something is to be done about it though nothing is heard from outside.
     pub(crate) fn due(&self) -> Option<i64> {
         match &self.stage {

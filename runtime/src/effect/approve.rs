@@ -150,13 +150,13 @@ pub(crate) fn ended(effects: &Effects, action: &Action, ending: &Ending, now: Ti
 
 /// The verdict of a guard that asked an effect for it: what its result says, and no in doubt.
 fn judged(effects: &Effects, action: &Action, ending: &Ending, now: Time) -> Option<Draft> {
-    let (target, revision, actor) = action.facts.judges.as_ref()?;
+    let judges = action.facts.judges.as_ref()?;
     if action.facts.hears && ending.status == "succeeded" {
         return None;
     }
-    let target = effects
-        .get(target)
-        .filter(|target| target.is_waiting_to_leave() && target.facts.revision == *revision)?;
+    let target = effects.get(&judges.action).filter(|target| {
+        target.is_waiting_to_leave() && target.facts.revision == judges.revision
+    })?;
     let result = ending.result.as_ref().filter(|_| ending.status == "succeeded");
     let said = |name: &str| result.and_then(|result| result.get(name)?.as_str());
     let allows = said("verdict") == Some("allow");
@@ -164,11 +164,12 @@ fn judged(effects: &Effects, action: &Action, ending: &Ending, now: Time) -> Opt
     let error = ending.error.as_ref().map(|error| error.message.as_str());
     let reason = said("reason").or(error).unwrap_or("it gave no verdict");
     let payload = super::action::object([
-        ("revision", Some(json!(revision))),
+        ("revision", Some(json!(judges.revision))),
+        ("question", judges.question.as_deref().map(Value::from)),
         ("verdict", Some(json!(if allows { "allow" } else { "deny" }))),
         ("reason", (!allows).then(|| json!(reason))),
         ("guard", Some(json!(guard))),
-        ("guard_actor", Some(json!(actor.as_str()))),
+        ("guard_actor", Some(json!(judges.actor.as_str()))),
         ("asked", Some(json!(action.facts.id.to_string()))),
     ]);
     let mut draft = events::about(&target.facts, "effect.judged", action.facts.offset, payload);

@@ -4,6 +4,7 @@
 //! Children share what their parent has: an attempt fits only if it fits every account above it.
 //! Costs are whole millionths, so that sums are exact.
 
+use effect::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -67,6 +68,12 @@ impl Charge {
             tokens: number("tokens").map_or(0, |tokens| tokens.max(0.0) as u64),
             cost_micro: micro(number("cost")).unwrap_or(0),
         }
+    }
+
+    /// What an executor says that one call may use.
+    pub(crate) fn of_reserve(usage: Usage) -> Charge {
+        let cost_micro = micro(Some(usage.cost)).unwrap_or(0);
+        Charge { effects: 1, tokens: usage.tokens, cost_micro }
     }
 
     /// As an event holds it.

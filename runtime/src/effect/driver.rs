@@ -6,7 +6,8 @@
 
 mod flight;
 mod fork;
-mod serving;
+mod given;
+mod serve;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -20,7 +21,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::flight::{InFlight, Report};
 use super::action::{Stage, is_inner};
-use super::events::{self, Ending, Leaving, at};
+use super::budget::Charge;
+use super::events::{self, Leaving, at};
 use super::executors::Executors;
 use super::guard::Checked;
 use super::next::{Move, View, next};
@@ -29,7 +31,7 @@ use super::recorded::{Recorded, Serving};
 use super::{Action, approve};
 use crate::engine::{Engine, EngineError};
 
-/// How many attempts may be out at once, of all effects together.
+/// How many attempts may be out at once, of all effects together, unless the flock says.
 const OUT_MAX: usize = 256;
 
 /// What a turn did.
@@ -59,6 +61,8 @@ pub struct Driver {
     /// The actions that are being looked at.
     looking: HashSet<EventId>,
     busy: BTreeMap<SmolStr, usize>,
+    /// Said by who runs it, before anything else.
+    allowed: Option<usize>,
     out_max: usize,
     checked: Checked,
     /// Why what waits to leave does not.
@@ -93,6 +97,7 @@ impl Driver {
             flights: HashMap::new(),
             looking: HashSet::new(),
             busy: BTreeMap::new(),
+            allowed: None,
             out_max: OUT_MAX,
             checked: Checked::default(),
             waits: HashMap::new(),
@@ -129,6 +134,7 @@ impl Driver {
         if engine.in_round() {
             return Ok(turn);
         }
+        self.out_max = self.allowed.or(engine.policy().at_once).unwrap_or(OUT_MAX);
         if !self.begun {
             self.begun = true;
             turn.landed += self.begin_fork(engine, now)?;
@@ -147,8 +153,17 @@ impl Driver {
             turn.landed += 1;
         }
         self.tell_cancelled(engine);
+        for id in engine.effects().to_end() {
+            let action = engine.effects().get(&id);
+            let drafts = action.map(|action| engine.end_of_cancelled(action, now));
+            turn.landed += land(engine, drafts.unwrap_or_default())?;
+        }
         let mut calls = Vec::new();
         for id in engine.effects().due(now.ms()) {
+            // Thousands may be due after a crash: what has to wait for room costs next to nothing.
+            if self.lacks_room(engine, &id) {
+                continue;
+            }
             turn.landed += self.due(engine, id, now, &mut calls)?;
         }
         turn.landed += self.let_leave(engine, now, &mut calls)?;
@@ -209,6 +224,13 @@ impl Driver {
         busy < executor.limits().concurrent.max(1) && out < self.out_max
     }
 
+    /// Whether something due waits for room, or for the look that is under way.
+    fn lacks_room(&self, engine: &Engine, id: &EventId) -> bool {
+        let Some(action) = engine.effects().get(id) else { return true };
+        let needs = matches!(action.facts.stage, Stage::Waiting { .. } | Stage::Unknown(_));
+        needs && (self.looking.contains(id) || !self.has_room(&action.facts.effect))
+    }
+
     /// Takes the next step of an action that waits to leave.
     fn step(
         &mut self,
@@ -221,7 +243,7 @@ impl Driver {
         let view = View {
             effects: engine.effects(),
             policy: engine.policy(),
-            guards: engine.guards(),
+            guards: engine.guards(&action),
             limit: engine.request_limit(&action.facts.behavior),
             executors: &self.executors,
             serving: self.serving,
@@ -249,11 +271,14 @@ impl Driver {
                 approve::ended(engine.effects(), &action, &ending, now)
             }
             Move::Rewrite(args) => vec![at(events::rewritten(&action, &args), now)],
+            Move::Ask(guard) => {
+                vec![at(events::asked(facts, &guard, engine.head().count()), now)]
+            }
             Move::Hold { expires } => vec![at(events::held(facts, expires), now)],
             Move::Link(to) => vec![at(events::linked(facts, &to), now)],
             Move::Serve { intent, served } => {
                 self.checked.forget(&id);
-                served_drafts(engine, &action, intent, &served, now)
+                serve::drafts(engine, &action, intent, &served, now)
             }
             Move::Leave { intent, class, executor, deadline, reserves } => {
                 self.checked.forget(&id);
@@ -353,7 +378,7 @@ impl Driver {
     ) -> Result<usize, EngineError> {
         let facts = &action.facts;
         let Some(executor) = self.executors.get(&facts.effect) else { return Ok(0) };
-        let reserved = executor.reserve(&action.args());
+        let reserves = Charge::of_reserve(executor.reserve(&action.args()));
         let leaving = Leaving {
             attempt: facts.attempts + 1,
             executor: facts.effect.clone(),
@@ -361,7 +386,7 @@ impl Driver {
             epoch: engine.epoch(),
             deadline: self.deadline(&facts.effect, now),
             intent: facts.intent.expect("what has left had an intent"),
-            reserves: settle::usage_json(reserved),
+            reserves: reserves.to_json(),
             sequence: None,
             again: Some(why),
         };
@@ -461,31 +486,4 @@ fn land(engine: &mut Engine, drafts: Vec<Draft>) -> Result<usize, EngineError> {
         engine.land_effects(drafts)?;
     }
     Ok(count)
-}
-
-/// A recorded answer: it leaves, ends and is the outcome in one batch, and nobody outside hears.
-fn served_drafts(
-    engine: &Engine,
-    action: &Action,
-    intent: log::Hash,
-    served: &super::recorded::Served,
-    now: Time,
-) -> Vec<Draft> {
-    let leaving = Leaving {
-        attempt: action.facts.attempts + 1,
-        executor: "recorded".into(),
-        class: effect::Class::ReadOnly,
-        epoch: engine.epoch(),
-        deadline: now.ms(),
-        intent,
-        reserves: serde_json::json!({}),
-        sequence: served.sequence,
-        again: None,
-    };
-    let mut drafts = vec![at(events::dispatched(&action.facts, &leaving), now)];
-    let mut left = action.clone();
-    left.facts.attempts = leaving.attempt;
-    let ending: Ending = served.ending.clone();
-    drafts.extend(approve::answered(engine.effects(), &left, leaving.attempt, ending, now));
-    drafts
 }

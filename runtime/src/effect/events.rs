@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::action::{Action, Facts, object};
+use super::excerpts;
 
 /// How an action ended, or what settled it.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,9 @@ pub(crate) fn about(facts: &Facts, kind: &str, number: u64, payload: Map<String,
     let id = Derivation::new().id(&facts.id).text(kind).integer(number);
     let payload = Value::Object(payload);
     let id = if says { id.json(&payload) } else { id };
+    let excerpts = says.then(|| excerpts::of(&payload)).flatten();
     let Value::Object(mut payload) = payload else { unreachable!("it was made an object above") };
+    payload.extend(excerpts.map(|excerpts| ("excerpts".to_owned(), excerpts)));
     let named = [
         ("action", json!(facts.id.to_string())),
         ("node", json!(facts.node.as_str())),
@@ -91,6 +94,13 @@ pub(crate) fn rewritten(action: &Action, args: &Value) -> Draft {
     let mut draft = about(facts, "effect.rewritten", u64::from(revision), payload);
     draft.changes.push(set(&facts.node, json!({"args": args})));
     draft
+}
+
+/// A guard is asked whose pattern the request meets only now.
+pub(crate) fn asked(facts: &Facts, guard: &str, at: u64) -> Draft {
+    let payload =
+        object([("guard", Some(json!(guard))), ("revision", Some(json!(facts.revision)))]);
+    about(facts, "effect.asked", at, payload)
 }
 
 /// It waits for a person until then.
@@ -218,6 +228,7 @@ pub(crate) fn outcome(
         ("status", Some(json!(ending.status))),
         ("result", ending.result.clone()),
         ("error", ending.error_json()),
+        ("excerpts", draft.payload.get("excerpts").cloned()),
     ]);
     draft.changes = vec![
         set(&facts.node, json!({"status": ending.status})),

@@ -3,51 +3,67 @@
 
 use std::collections::BTreeSet;
 
-use behaviors::Trigger;
 use log::EventId;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use super::action::Action;
 
 /// How often arguments may be rewritten before the request is refused.
 pub(crate) const REVISIONS_MAX: u32 = 8;
 
-/// A loaded guard.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Guard<'g> {
-    pub(crate) name: &'g SmolStr,
+/// One question that a request puts to a guard: a guard with a pattern is asked once for each match
+/// in which the request stands, any other once.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked<'g> {
+    pub(crate) guard: &'g SmolStr,
     /// Its name with the hash of its source: an older version's word does not count.
     pub(crate) actor: &'g SmolStr,
-    pub(crate) trigger: &'g Trigger,
+    /// Under which name its word is kept.
+    pub(crate) voice: SmolStr,
+    /// Whether it has been asked, and its word is still to come.
+    pub(crate) pending: bool,
 }
 
-/// The loaded guards.
+/// What the loaded guards have to say about one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdicts<'g> {
-    pub(crate) guards: Vec<Guard<'g>>,
+    /// The names of those that are loaded.
+    pub(crate) loaded: Vec<&'g SmolStr>,
+    pub(crate) asked: Vec<Asked<'g>>,
+    /// One whose pattern costs too much, so that nobody knows whether it is to be asked.
+    pub(crate) costly: Option<&'g SmolStr>,
 }
 
-impl Verdicts<'_> {
-    /// The first guard that has not allowed this revision.
-    pub(crate) fn missing(&self, action: &Action) -> Option<&SmolStr> {
-        let mut asked = self.guards.iter().filter(|guard| guard.concerns(action));
-        let missing = asked.find(|guard| !guard.has_allowed(action));
-        missing.map(|guard| guard.name)
+/// Why a request does not leave yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Missing<'g> {
+    /// A guard that was asked has not spoken.
+    Word,
+    /// This guard has not been asked: its pattern matched only after the request was made.
+    Question(&'g SmolStr),
+}
+
+/// The name under which a guard's word on one match is kept.
+pub(crate) fn voice(guard: &str, question: Option<&str>) -> SmolStr {
+    match question {
+        None => guard.into(),
+        Some(question) => format_smolstr!("{guard} on {question}"),
+    }
+}
+
+impl<'g> Verdicts<'g> {
+    /// What is missing until every guard has allowed this revision.
+    pub(crate) fn missing(&self, action: &Action) -> Option<Missing<'g>> {
+        let allowed = |one: &&Asked<'_>| action.facts.allowed.get(&one.voice) == Some(one.actor);
+        let mut silent = self.asked.iter().filter(|one| !allowed(one)).peekable();
+        silent.peek()?;
+        let unasked = silent.find(|one| !one.pending);
+        Some(unasked.map_or(Missing::Word, |one| Missing::Question(one.guard)))
     }
 
     /// Whether a guard of this name is loaded.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.guards.iter().any(|guard| guard.name == name)
-    }
-}
-
-impl Guard<'_> {
-    pub(crate) fn concerns(&self, action: &Action) -> bool {
-        action.facts.judges.is_none() && self.trigger.guards(action.asked.payload())
-    }
-
-    pub(crate) fn has_allowed(&self, action: &Action) -> bool {
-        action.facts.allowed.get(self.name) == Some(self.actor)
+        self.loaded.iter().any(|guard| *guard == name)
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Policy {
     /// The effects that a person has to approve.
     pub(crate) ask: Vec<String>,
     pub(crate) approval_ms: u64,
+    /// How many attempts may be out at once, if the flock says so.
+    pub(crate) at_once: Option<usize>,
     /// The guards without which nothing leaves.
     pub(crate) guards: Vec<String>,
     pub(crate) ceiling: Ceiling,
@@ -43,12 +45,14 @@ impl Policy {
         let retry = whole.get("retry").and_then(Value::as_object);
         let retries = retry.into_iter().flatten();
         let approval = grant("approval").and_then(Value::as_str).and_then(duration_ms);
+        let at_once = grant("at_once").and_then(Value::as_u64);
         let ban = retry.and_then(|retry| retry.get("ban_after")?.as_u64());
         Policy {
             scope: text("name").unwrap_or_default(),
             grants: texts(grant("effects")),
             ask: texts(grant("ask")),
             approval_ms: approval.unwrap_or(APPROVAL_MS),
+            at_once: at_once.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0),
             guards: texts(whole.get("guards")),
             ceiling: Ceiling::of_json(whole.get("budget")),
             ban_after: ban.unwrap_or(BAN_AFTER).max(1),

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-use super::action::{Action, Chain, Doubt, Facts, Running, Stage};
+use super::action::{Action, Chain, Doubt, Facts, Judges, Running, Stage};
 use super::budget::{Account, Ceiling, Charge};
 use super::cancel::Scope;
 use super::grant::Granted;
+use super::guard::voice;
 
 /// All that is known about effects, besides the open actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub(crate) struct Ledger {
     pub(crate) broken_guards: BTreeMap<SmolStr, String>,
     /// The outcome that last changed the workspace.
     pub(crate) workspace: Option<EventId>,
+    /// The commit of the workspace that was recorded last, and the writes recorded after it.
+    pub(crate) commit: Option<String>,
+    pub(crate) uncommitted: u64,
     /// How many recorded answers were served to an intent.
     pub(crate) served: BTreeMap<Hash, u64>,
 }
@@ -45,6 +49,8 @@ pub(crate) struct Effects {
     due: BTreeSet<(i64, EventId)>,
     /// The actions that have left with an intent and are not settled.
     intents: BTreeMap<Hash, EventId>,
+    /// What is to end and has not left.
+    to_end: BTreeSet<EventId>,
     /// Who ends as whom.
     linked: BTreeMap<EventId, BTreeSet<EventId>>,
 }
@@ -71,6 +77,11 @@ impl Effects {
     /// What is due at a time, first things first.
     pub(crate) fn due(&self, now: i64) -> Vec<EventId> {
         self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id).collect()
+    }
+
+    /// What is to end and has not left: a behavior said so.
+    pub(crate) fn to_end(&self) -> Vec<EventId> {
+        self.to_end.iter().copied().collect()
     }
 
     /// When the next is due after a time.
@@ -111,6 +122,9 @@ impl Effects {
         if let Some(at) = facts.due() {
             self.due.insert((at, facts.id));
         }
+        if facts.is_to_end() {
+            self.to_end.insert(facts.id);
+        }
         match &facts.stage {
             Stage::Requested => {
                 let of = self.requested.entry(facts.effect.clone()).or_default();
@@ -135,6 +149,7 @@ impl Effects {
         if let Some(at) = facts.due() {
             self.due.remove(&(at, facts.id));
         }
+        self.to_end.remove(id);
         match &facts.stage {
             Stage::Requested => {
                 if let Some(of) = self.requested.get_mut(&facts.effect) {
@@ -209,6 +224,7 @@ impl Effects {
             allowed: BTreeMap::new(),
             denied: None,
             approved: false,
+            cancelled: false,
             stage: Stage::Requested,
             attempts: 0,
             intent: None,
@@ -241,10 +257,13 @@ impl Effects {
         let meant: Vec<EventId> =
             self.open.values().filter(|a| scope.holds(&a.facts)).map(|a| a.facts.id).collect();
         for id in meant {
-            self.change(&id, |action| match &mut action.facts.stage {
-                Stage::Running(running) => running.cancelling = true,
-                Stage::Unknown(doubt) => doubt.cancelled = true,
-                _ => {}
+            self.change(&id, |action| {
+                action.facts.cancelled = true;
+                match &mut action.facts.stage {
+                    Stage::Running(running) => running.cancelling = true,
+                    Stage::Unknown(doubt) => doubt.cancelled = true,
+                    _ => {}
+                }
             });
         }
     }
@@ -298,9 +317,10 @@ impl Effects {
         }
         let reason = text(event, "reason").unwrap_or_default();
         let allows = text(event, "verdict").as_deref() == Some("allow");
+        let voice = voice(&guard, text(event, "question").as_deref());
         self.change(id, |action| {
             if allows {
-                action.facts.allowed.insert(guard.into(), actor.into());
+                action.facts.allowed.insert(voice, actor.into());
             } else {
                 action.facts.denied.get_or_insert((guard.into(), reason));
             }
@@ -416,6 +436,11 @@ impl Effects {
         let Some(action) = self.remove(id) else { return };
         if status == "succeeded" && payload["fingerprint"].is_object() {
             self.ledger.workspace = Some(event.id());
+            self.ledger.uncommitted += 1;
+        }
+        if status == "succeeded" && action.facts.effect == "git.commit" {
+            self.ledger.commit = payload["result"]["commit"].as_str().map(str::to_owned);
+            self.ledger.uncommitted = 0;
         }
         if let (true, Some(intent)) = (status == "failed", action.facts.intent) {
             let signature = payload["error"]["signature"].as_str().unwrap_or_default();
@@ -440,11 +465,12 @@ fn update_doubt(doubt: &mut Doubt, event: &Event) {
 }
 
 /// What a guard asks an effect to judge.
-fn judged_by(event: &Event) -> Option<(EventId, u32, SmolStr)> {
+fn judged_by(event: &Event) -> Option<Judges> {
     let judges = event.payload().get("judges")?.to_json();
     let action = judges["action"].as_str()?.parse().ok()?;
     let revision = u32::try_from(judges["revision"].as_u64()?).ok()?;
-    Some((action, revision, event.actor().into()))
+    let question = judges["question"].as_str().map(SmolStr::from);
+    Some(Judges { action, revision, actor: event.actor().into(), question })
 }
 
 /// Whether the guard that asks turns the answer into its verdict.
@@ -488,6 +514,7 @@ pub(crate) mod tests {
             allowed: BTreeMap::new(),
             denied: None,
             approved: false,
+            cancelled: false,
             stage: Stage::Requested,
             attempts: 1,
             intent: None,

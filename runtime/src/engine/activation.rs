@@ -99,6 +99,11 @@ impl Activation {
     }
 }
 
+/// A short name of a match.
+pub(crate) fn row_name(row: &[Bound]) -> String {
+    Derivation::new().list(|list| derive_row(list, row)).finish().to_string()
+}
+
 /// Adds the elements of a match to a derivation.
 fn derive_row(list: Derivation, row: &[Bound]) -> Derivation {
     row.iter().fold(list, |list, bound| match bound {

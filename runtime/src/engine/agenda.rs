@@ -57,6 +57,20 @@ impl Agenda {
         self.waiting.values()
     }
 
+    /// What will be due on a branch that ends at `head` if nothing comes between, in the order in
+    /// which it will be taken; from behind `after`, if that still lies ahead. Under `random` nobody
+    /// knows.
+    pub(crate) fn upcoming<'a>(
+        &'a self,
+        head: Head,
+        after: Option<&Place>,
+    ) -> impl Iterator<Item = (&'a Place, &'a Activation)> {
+        let from = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        let last = head.last().filter(|_| !self.by_ticket);
+        let range = self.waiting.range((from, std::ops::Bound::Unbounded));
+        range.take_while(move |(place, _)| last.is_some_and(|last| place.at() <= last))
+    }
+
     pub(crate) fn insert(&mut self, activation: Activation) {
         let place = activation.place();
         if self.by_ticket {

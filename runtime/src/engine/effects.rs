@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use super::bounds::Reached;
 use super::state::State;
 use super::{Engine, EngineError};
-use crate::effect::{Action, Answered, Effects, Guard, OpenEffect, Policy, Scope, Stage, Verdicts};
+use crate::effect::{Action, Answered, Effects, OpenEffect, Policy, Scope, Stage, Verdicts};
 use crate::effect::{answered, cancelled, ended, is_inner};
 
 impl Engine {
@@ -41,14 +41,9 @@ impl Engine {
         self.claim.epoch.get()
     }
 
-    /// The guards that are loaded.
-    pub(crate) fn guards(&self) -> Verdicts<'_> {
-        let guards = self.state.subscriptions.guards().map(|guard| Guard {
-            name: &guard.name,
-            actor: &guard.actor,
-            trigger: &guard.metadata.trigger,
-        });
-        Verdicts { guards: guards.collect() }
+    /// What the loaded guards have to say about a request.
+    pub(crate) fn guards(&self, action: &Action) -> Verdicts<'_> {
+        self.state.verdicts(action)
     }
 
     /// How many effects a behavior may request, if it says so.
@@ -125,7 +120,7 @@ impl Engine {
 
     /// The events that offered ones become: words of people about effects are checked against what
     /// waits for them; any other event of the runtime's kinds is refused.
-    pub(super) fn dressed(&self, drafts: Vec<Draft>) -> Result<Vec<Draft>, EngineError> {
+    pub(super) fn dressed(&mut self, drafts: Vec<Draft>) -> Result<Vec<Draft>, EngineError> {
         let mut dressed = Vec::with_capacity(drafts.len());
         for draft in drafts {
             if is_runtime_kind(&draft.kind) {
@@ -137,7 +132,7 @@ impl Engine {
         Ok(dressed)
     }
 
-    fn words_of_people(&self, mut draft: Draft) -> Result<Vec<Draft>, String> {
+    fn words_of_people(&mut self, mut draft: Draft) -> Result<Vec<Draft>, String> {
         if !draft.actor.starts_with("user:") {
             return Err(format!("{} is no person", draft.actor));
         }
@@ -168,6 +163,15 @@ impl Engine {
                 draft.changes = vec![Change::Create { id: None, type_name, properties }];
                 Ok(vec![draft])
             }
+            "behavior.disabled" | "behavior.enabled" => {
+                let name = payload["name"].as_str().unwrap_or("?");
+                self.check_switch(name, draft.kind == "behavior.enabled")?;
+                let waiting = self.waiting_of(name);
+                if waiting > 0 {
+                    draft.payload.insert("withdrawn".to_owned(), json!(waiting));
+                }
+                Ok(vec![draft])
+            }
             kind => Err(format!("`{kind}` is written by the runtime only")),
         }
     }
@@ -178,17 +182,22 @@ impl Engine {
         let effects = &self.state.effects;
         let mut drafts = vec![draft];
         for action in effects.iter().filter(|action| scope.holds(&action.facts)) {
-            let ending = cancelled("it was cancelled before it left");
-            match &action.facts.stage {
-                Stage::Running(running) if is_inner(&running.executor) => {
-                    let ending = cancelled("it was cancelled");
-                    drafts.extend(answered(effects, action, running.attempt, ending, now));
-                }
-                Stage::Running(_) | Stage::Unknown(_) => {}
-                _ => drafts.extend(ended(effects, action, &ending, now)),
-            }
+            drafts.extend(self.end_of_cancelled(action, now));
         }
         drafts
+    }
+
+    /// The end of a cancelled action; nothing for one that is out, which is told to end.
+    pub(crate) fn end_of_cancelled(&self, action: &Action, now: Time) -> Vec<Draft> {
+        let effects = &self.state.effects;
+        match &action.facts.stage {
+            Stage::Running(running) if is_inner(&running.executor) => {
+                let ending = cancelled("it was cancelled");
+                answered(effects, action, running.attempt, ending, now)
+            }
+            Stage::Running(_) | Stage::Unknown(_) => Vec::new(),
+            _ => ended(effects, action, &cancelled("it was cancelled before it left"), now),
+        }
     }
 
     /// Cancels what is open in a scope, and for a goal also what follows.
@@ -213,6 +222,8 @@ impl Engine {
     /// Nobody waits for it, or the log failed.
     pub fn people_say(&mut self, draft: Draft) -> Result<(), EngineError> {
         let drafts = self.dressed(vec![draft])?;
+        // Who is switched on may be shown the log.
+        self.commit()?;
         self.land_effects(drafts)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use behaviors::{Binding, ElementView, Firing, Proposals, ReactError, Read, Reply, Stream, Texts};
+use behaviors::{
+    Behavior, Binding, ElementView, Firing, Proposals, ReactError, Read, Reply, Stream, Texts,
+};
 use log::{Bound, MapRef};
 use projection::{Delta, Graph, Row, Steps, World};
 use smol_str::SmolStr;
@@ -22,6 +24,38 @@ pub(crate) fn evaluate(
     library: &Library,
     texts: Texts<'_>,
 ) -> Result<Reply, ReactError> {
+    bind(state, activation, library, texts, |behavior, firing| {
+        let metadata = behavior.metadata();
+        // Where a flock wants all declared, who declares nothing may do nothing.
+        let strict = state.settings.strict.then(|| metadata.strict());
+        let mut out = Proposals::new(strict.as_ref().unwrap_or(metadata), firing);
+        behavior.react(firing, &mut out)?;
+        out.finish()
+    })
+}
+
+/// Shows an activation to a behavior that reacts elsewhere, before its turn. If the world it may
+/// see is another by then, it was in vain.
+pub(crate) fn prepare(state: &State, activation: &Activation, library: &Library) {
+    let subscription = state.subscriptions.get(&activation.behavior);
+    let loaded = subscription.and_then(|of| library.get(&activation.behavior, &of.hash));
+    if !activation.answered && loaded.is_some_and(|loaded| loaded.behavior().is_remote()) {
+        // What cannot be bound fails when its turn has come.
+        let _ = bind(state, activation, library, Texts::none(), |behavior, firing| {
+            behavior.prepare(firing);
+            Ok(())
+        });
+    }
+}
+
+/// Binds all that a reaction may see.
+fn bind<T>(
+    state: &State,
+    activation: &Activation,
+    library: &Library,
+    texts: Texts<'_>,
+    then: impl FnOnce(&dyn Behavior, &Firing<'_>) -> Result<T, ReactError>,
+) -> Result<T, ReactError> {
     let subscription = state.subscriptions.get(&activation.behavior);
     let subscription = subscription.expect("what fires is loaded");
     let loaded = library.get(&activation.behavior, &subscription.hash);
@@ -48,10 +82,7 @@ pub(crate) fn evaluate(
         answer: activation.answered.then(|| activation.event.payload()),
         texts,
     };
-    let behavior = loaded.behavior();
-    let mut out = Proposals::new(behavior.metadata(), &firing);
-    behavior.react(&firing, &mut out)?;
-    out.finish()
+    then(&**loaded.behavior(), &firing)
 }
 
 /// Refuses an answer whose match is gone: it was given about a world that is no more.

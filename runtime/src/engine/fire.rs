@@ -101,6 +101,9 @@ impl Firing<'_> {
         if let Some(text) = &error.line_text {
             payload.insert("source".to_owned(), json!(text));
         }
+        if error.stopped {
+            payload.insert("stopped".to_owned(), json!(true));
+        }
         Draft { payload, ..self.draft(id, "behavior.failed") }
     }
 

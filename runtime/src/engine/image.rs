@@ -14,15 +14,16 @@ use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
 use super::activation::{Activation, Carried};
+use super::catching::Catching;
 use super::error::FoldError;
 use super::rounds::{Round, Writes};
 use super::settings::{Schedule, Settings};
-use super::state::{Count, State, Suspension};
+use super::state::{Count, Rejection, State, Suspension};
 use super::subscription::Subscription;
 use crate::effect::{Action, Facts, Ledger};
 
 /// The version of the fold's rules and of this layout. Another version's snapshots are not read.
-pub(crate) const RULES_VERSION: u32 = 3;
+pub(crate) const RULES_VERSION: u32 = 4;
 
 /// All of a state but its graph.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +41,11 @@ struct Image {
     failed: Vec<(SmolStr, Vec<Vec<BoundImage>>)>,
     suspended: Vec<(SmolStr, u64, bool)>,
     exhausted: Vec<(SmolStr, u64)>,
+    /// Who catches up: the event that loaded it, and what it is shown next.
+    catching: Vec<(SmolStr, u64, u64)>,
+    disabled: Vec<(SmolStr, Option<u64>)>,
+    /// Broken files: path, hash and what is wrong.
+    rejected: Vec<(SmolStr, SmolStr, String)>,
     agenda: Vec<ActivationImage>,
     last: Option<ActivationImage>,
     left: Vec<ActivationImage>,
@@ -136,6 +142,15 @@ impl State {
         let suspended = suspended.map(|(name, s)| (name.clone(), events.name(&s.at), s.announced));
         let suspended = suspended.collect();
         let behaviors = self.subscriptions.iter().map(|s| events.name(&s.loaded)).collect();
+        let catching = self.catching.iter();
+        let catching = catching.map(|(n, c)| (n.clone(), events.name(&c.cause), c.next.get()));
+        let catching = catching.collect();
+        let disabled = self.disabled.iter();
+        let disabled = disabled
+            .map(|(name, kept)| (name.clone(), kept.as_ref().map(|s| events.name(&s.loaded))));
+        let disabled = disabled.collect();
+        let rejected = self.rejected.iter();
+        let rejected = rejected.map(|(path, r)| (path.clone(), r.hash.clone(), r.error.clone()));
         let failed = self.failed.iter().map(|(name, rows)| {
             let rows = rows.iter().map(|row| row.iter().map(image_of).collect());
             (name.clone(), rows.collect())
@@ -159,6 +174,9 @@ impl State {
             failed: failed.collect(),
             suspended,
             exhausted: self.exhausted.iter().cloned().collect(),
+            catching,
+            disabled,
+            rejected: rejected.collect(),
             agenda: events.all(self.agenda.iter()),
             last: self.last.as_ref().map(|last| events.activation(last)),
             left: events.all(self.round.left.iter()),
@@ -201,7 +219,7 @@ impl State {
             for (type_name, property) in subscription.indexes() {
                 state.graph.declare_index(&type_name, &property);
             }
-            state.subscriptions.insert(subscription);
+            state.subscriptions.insert(Arc::new(subscription));
         }
         state.subscriptions.loads = image.loads.into_iter().collect();
         let rows = |rows: Vec<Vec<BoundImage>>| -> BTreeSet<Vec<Bound>> {
@@ -213,6 +231,10 @@ impl State {
             state.suspended.insert(name, Suspension { at, announced });
         }
         state.exhausted = image.exhausted.into_iter().collect();
+        let rejected = image.rejected.into_iter();
+        let rejected = rejected.map(|(path, hash, error)| (path, Rejection { hash, error }));
+        state.rejected = rejected.collect();
+        state.read_late(image.catching, image.disabled, &decoder)?;
         for activation in decoder.all(image.agenda)? {
             state.agenda.insert(activation);
         }
@@ -236,6 +258,24 @@ impl State {
             state.asking.insert(id, decoder.activation(waiting)?);
         }
         Ok(state)
+    }
+
+    /// Who catches up, and who is switched off.
+    fn read_late(
+        &mut self,
+        catching: Vec<(SmolStr, u64, u64)>,
+        disabled: Vec<(SmolStr, Option<u64>)>,
+        decoder: &Decoder,
+    ) -> Result<(), FoldError> {
+        for (name, cause, next) in catching {
+            let cause = decoder.event(cause)?.clone();
+            self.catching.insert(name, Catching::from(cause, Offset::new(next)));
+        }
+        for (name, loaded) in disabled {
+            let loaded = loaded.map(|at| Subscription::read(decoder.event(at)?).map(Arc::new));
+            self.disabled.insert(name, loaded.transpose()?);
+        }
+        Ok(())
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) type Fetch = Arc<dyn Fn(&SmolStr, &SmolStr, &str) -> Option<Loaded> +
 pub struct Library {
     code: BTreeMap<(SmolStr, SmolStr), Loaded>,
     fetch: Option<Fetch>,
+    /// Whether any of it reacts elsewhere.
+    remote: bool,
 }
 
 impl Library {
@@ -31,12 +33,13 @@ impl Library {
     /// No code yet; what is missing is fetched when it is needed.
     #[must_use]
     pub(crate) fn fetching(fetch: Fetch) -> Self {
-        Library { code: BTreeMap::new(), fetch: Some(fetch) }
+        Library { fetch: Some(fetch), ..Library::default() }
     }
 
     /// Adds a behavior; another version of the same name stays.
     pub fn insert(&mut self, loaded: Loaded) {
         let name = loaded.metadata().name.as_str().into();
+        self.remote |= loaded.behavior().is_remote();
         self.code.insert((name, loaded.hash().to_smolstr()), loaded);
     }
 
@@ -44,6 +47,11 @@ impl Library {
     #[must_use]
     pub fn get(&self, name: &SmolStr, hash: &SmolStr) -> Option<&Loaded> {
         self.code.get(&(name.clone(), hash.clone()))
+    }
+
+    /// Whether any behavior reacts elsewhere.
+    pub(super) fn any_remote(&self) -> bool {
+        self.remote
     }
 
     /// Makes sure that the code of a loaded behavior is at hand.

@@ -2,12 +2,15 @@
 //! replacing and removing behaviors, failures and conflicts.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use log::{Bound, Event};
+use log::{Bound, Event, Offset};
 use projection::{Exhausted, Row, Steps};
 use serde_json::Value;
 use smol_str::SmolStr;
 
+use super::activation::Activation;
+use super::catching::{Catching, Past};
 use super::error::FoldError;
 use super::guards::{is_effect_kind, judged, text};
 use super::state::{STEPS_MAX, State};
@@ -19,7 +22,12 @@ use crate::effect::Chain;
 const LOAD_STEPS_PER_ELEMENT: u64 = 64;
 
 impl State {
-    pub(crate) fn obey(&mut self, event: &Event, chain: &Chain) -> Result<(), FoldError> {
+    pub(crate) fn obey(
+        &mut self,
+        event: &Event,
+        chain: &Chain,
+        past: Past<'_>,
+    ) -> Result<(), FoldError> {
         match event.kind() {
             "flock.started" => {
                 self.settings.start(event)?;
@@ -36,11 +44,25 @@ impl State {
                     self.exhausted.insert((budget.into(), limit.unsigned_abs()));
                 }
             }
-            "behavior.loaded" => self.load(event)?,
+            "behavior.loaded" => self.load(event, past)?,
             "behavior.removed" => {
                 let name = named(event)?;
                 self.unload(&name);
+                if let Some(kept) = self.disabled.get_mut(&name) {
+                    *kept = None;
+                }
                 self.subscriptions.loads.insert(name, event.id());
+            }
+            "behavior.disabled" => {
+                let name = named(event)?;
+                let loaded = self.subscriptions.get(&name).cloned();
+                self.unload(&name);
+                self.disabled.entry(name).or_insert(loaded);
+            }
+            "behavior.enabled" => {
+                if let Some(Some(loaded)) = self.disabled.remove(&named(event)?) {
+                    self.install(loaded, event, past)?;
+                }
             }
             "behavior.suspended" => {
                 let name = named(event)?;
@@ -56,6 +78,7 @@ impl State {
             "behavior.failed" => self.note_failure(event)?,
             "behavior.rejected" => self.note_rejection(event),
             "behavior.mended" => {
+                self.rejected.remove(&*text(event, "path"));
                 self.effects.ledger.broken_guards.remove(&*text(event, "path"));
             }
             kind if is_effect_kind(kind) => self.obey_effect(event, chain),
@@ -85,19 +108,40 @@ impl State {
 
     /// Loads or replaces a behavior. The trigger is all that decides when it fires, so with the
     /// same trigger what waits stays and only failed matches wake again.
-    fn load(&mut self, event: &Event) -> Result<(), FoldError> {
-        let new = Subscription::read(event)?;
+    ///
+    /// One that is switched off is only remembered.
+    fn load(&mut self, event: &Event, past: Past<'_>) -> Result<(), FoldError> {
+        let new = Arc::new(Subscription::read(event)?);
         tracing::debug!(behavior = %new.name, hash = %new.hash, at = %event.offset(), "loaded");
+        self.subscriptions.loads.insert(new.name.clone(), event.id());
+        self.effects.ledger.broken_guards.remove(new.path().as_str());
+        if let Some(kept) = self.disabled.get_mut(&new.name) {
+            *kept = Some(new);
+            return Ok(());
+        }
+        self.install(new, event, past)
+    }
+
+    /// Puts a behavior in place of what has its name. `event` is the cause of what wakes.
+    fn install(
+        &mut self,
+        new: Arc<Subscription>,
+        event: &Event,
+        past: Past<'_>,
+    ) -> Result<(), FoldError> {
         let name = new.name.clone();
         let old = self.subscriptions.get(&name).cloned();
         let mut failed = self.failed.remove(&name).unwrap_or_default();
-        let standing = match new.metadata.trigger.is_match() {
+        // A guard is not woken by its pattern: the request asks it.
+        let standing = match new.metadata.trigger.is_match() && !new.metadata.guard {
             true => self.rows_of(&new),
             false => Ok(Vec::new()),
         };
         let costly = standing.is_err();
         let standing = standing.unwrap_or_default();
+        let begins = begins(old.as_deref(), &new);
         let same = old.as_ref().is_some_and(|old| old.metadata.trigger == new.metadata.trigger);
+        let same = same && !begins;
         if new.metadata.trigger.is_match() {
             // One that asked and was not answered has not had its say: the new version asks again.
             failed.extend(self.forget_questions(&name).into_iter().map(|first| first.row.bound));
@@ -113,14 +157,18 @@ impl State {
         for (type_name, property) in new.indexes() {
             self.graph.declare_index(&type_name, &property);
         }
-        self.subscriptions.insert(new);
-        self.subscriptions.loads.insert(name.clone(), event.id());
-        let new = self.subscriptions.get(&name).cloned().expect("it was just put in");
+        self.subscriptions.insert(Arc::clone(&new));
         let chain = Chain { depth: 0, goal: event.id(), scopes: None };
         for row in wanted {
             self.queue(&new, event, row, &chain, None);
         }
-        self.effects.ledger.broken_guards.remove(new.path().as_str());
+        if begins {
+            let catching = Catching::from(event.clone(), Offset::ZERO);
+            self.catching.insert(name.clone(), catching);
+            self.catch_up(&name, past)?;
+        } else if !new.metadata.from_beginning {
+            self.forget_earlier(&name);
+        }
         if new.metadata.guard {
             self.ask_late(&new, event);
         }
@@ -132,7 +180,7 @@ impl State {
 
     /// The matches on which an old version has had its say.
     fn settled(&self, old: &Subscription, failed: &BTreeSet<Vec<Bound>>) -> BTreeSet<Vec<Bound>> {
-        if !old.metadata.trigger.is_match() {
+        if !old.metadata.trigger.is_match() || old.metadata.guard {
             return BTreeSet::new();
         }
         let waiting: BTreeSet<&Vec<Bound>> =
@@ -150,13 +198,35 @@ impl State {
         pattern.pattern.matches(&self.graph, &[], &self.env(None), &steps)
     }
 
+    /// A behavior does not want earlier events any more.
+    fn forget_earlier(&mut self, name: &SmolStr) {
+        let Some(catching) = self.catching.remove(name) else { return };
+        let earlier = |waiting: &&Activation| {
+            waiting.event.id() == catching.cause.id() && waiting.handled.is_some()
+        };
+        let waiting: Vec<Activation> = self.agenda.of(name).filter(earlier).cloned().collect();
+        waiting.iter().for_each(|activation| self.agenda.take_out(activation));
+    }
+
     fn unload(&mut self, name: &SmolStr) {
         self.forget_questions(name);
         self.agenda.withdraw_all(name);
+        self.catching.remove(name);
         self.subscriptions.remove(name);
         self.failed.remove(name);
         self.suspended.remove(name);
     }
+}
+
+/// Whether a behavior begins to hear events from the beginning: it says so, and the version before
+/// it, if there is one, did not or heard others.
+fn begins(old: Option<&Subscription>, new: &Subscription) -> bool {
+    let before = |old: &Subscription| {
+        old.metadata.from_beginning && old.metadata.trigger == new.metadata.trigger
+    };
+    // An earlier event is heard as it was; whether a pattern held then nobody knows any more.
+    let hears = new.metadata.trigger.condition.is_none() && !new.metadata.guard;
+    new.metadata.from_beginning && hears && !old.is_some_and(before)
 }
 
 fn named(event: &Event) -> Result<SmolStr, FoldError> {

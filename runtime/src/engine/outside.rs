@@ -10,6 +10,7 @@ use log::{Delivery, Event, EventId, Landed, Log, LogError, Offer, Time};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
+use super::catching::Past;
 use super::fire::{Keys, Staged};
 use super::forge::forged;
 use super::state::{STEPS_MAX, State};
@@ -77,7 +78,7 @@ fn start_batch(start: &Start) -> Result<Batch, EngineError> {
     for mut draft in drafts {
         (draft.time, draft.taken) = (start.start, 0);
         let (event, blobs) = Event::encode(&draft, state.head.next()).map_err(LogError::from)?;
-        state.fold(&event)?;
+        state.fold(&event, Past::None)?;
         batch.push(event, blobs);
     }
     Ok(batch)
@@ -112,7 +113,9 @@ impl Engine {
         payload: Map<String, Value>,
         time: Time,
     ) -> Result<Landed, EngineError> {
-        self.reload(name, "behavior.loaded", payload, time)
+        let draft = self.loading(name, payload, time);
+        let mut landed = self.reload(vec![draft])?;
+        Ok(landed.pop().expect("one event was given"))
     }
 
     /// Removes a behavior: what waits of it is withdrawn.
@@ -120,21 +123,41 @@ impl Engine {
     /// # Errors
     /// As `outside`.
     pub fn unload(&mut self, name: &SmolStr, time: Time) -> Result<Landed, EngineError> {
-        let mut payload = Map::new();
-        payload.insert("name".to_owned(), json!(name.as_str()));
-        self.reload(name, "behavior.removed", payload, time)
+        let draft = self.removing(name, time);
+        let mut landed = self.reload(vec![draft])?;
+        Ok(landed.pop().expect("one event was given"))
     }
 
-    fn reload(
-        &mut self,
-        name: &SmolStr,
-        kind: &str,
-        payload: Map<String, Value>,
-        time: Time,
-    ) -> Result<Landed, EngineError> {
+    /// The event that loads a behavior.
+    pub(crate) fn loading(&self, name: &SmolStr, payload: Map<String, Value>, time: Time) -> Draft {
+        let id = self.next_load(name);
+        Draft { payload, time, ..Draft::new(id, "behavior.loaded", "runtime") }
+    }
+
+    /// The event that removes a behavior.
+    pub(crate) fn removing(&self, name: &SmolStr, time: Time) -> Draft {
+        let mut draft = Draft::new(self.next_load(name), "behavior.removed", "runtime");
+        draft.payload.insert("name".to_owned(), json!(name.as_str()));
+        Draft { time, ..draft }
+    }
+
+    fn next_load(&self, name: &SmolStr) -> EventId {
         let last = self.state.subscriptions.loads.get(name);
-        let id = load_id(self.state.settings.seed, last, name);
-        self.outside(Draft { payload, time, ..Draft::new(id, kind, "runtime") })
+        load_id(self.state.settings.seed, last, name)
+    }
+
+    /// Lands loads, removals and what else a flock's files came to, as one batch: all of them are
+    /// in the log, or none.
+    ///
+    /// # Errors
+    /// As `outside`.
+    pub(crate) fn reload(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Who catches up is shown the log, so what came before is in it.
+        self.commit()?;
+        self.land_outside(drafts)
     }
 
     /// Adds code to the engine's library.
@@ -222,6 +245,9 @@ impl Engine {
             return Err(AppendError::TailMoved { branch: self.branch, expected, actual }.into());
         }
         let drafts = self.dressed(offer.drafts)?;
+        if drafts.iter().any(|draft| draft.kind == "behavior.enabled") {
+            self.commit()?;
+        }
         let landed = self.land_outside(drafts)?;
         let head = self.commit()?;
         Ok(Appended { head, link: self.wave.link(), landed })

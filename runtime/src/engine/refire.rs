@@ -6,6 +6,7 @@ use std::fmt;
 use behaviors::Texts;
 use log::{BranchId, Event, Head, Log, LogError, Offset, read};
 
+use super::catching::Past;
 use super::evaluate::evaluate;
 use super::fire::{Keys, fire};
 use super::library::Library;
@@ -69,13 +70,14 @@ pub fn refire(
     branch: BranchId,
     mut library: Library,
 ) -> Result<Refired, EngineError> {
+    let past = Past::Of(log, branch);
     let mut state = State::default();
     let mut refired = Refired { firings: 0, divergences: Vec::new() };
     let mut events = read(log, branch, Offset::ZERO..Offset::new(u64::MAX))?.peekable();
     while let Some(event) = events.next() {
         let event = event?;
         if event.taken() == state.taken {
-            state.fold(&event)?;
+            state.fold(&event, past)?;
             require(&state, &event, &mut library)?;
             continue;
         }
@@ -91,7 +93,7 @@ pub fn refire(
         }
         refire_group(&mut state, log, branch, &library, &group, &mut refired)?;
         for event in &group {
-            state.fold(event)?;
+            state.fold(event, past)?;
             require(&state, event, &mut library)?;
         }
     }
@@ -110,13 +112,16 @@ fn refire_group(
 ) -> Result<(), EngineError> {
     let first = &group[0];
     while state.taken < first.taken() {
-        if state.take().is_none() {
+        if state.take(Past::Of(log, branch))?.is_none() {
             let (offset, taken) = (first.offset(), first.taken());
             return Err(FoldError::NothingDue { offset, taken }.into());
         }
         let activation = state.last.clone().expect("an activation was just taken");
         let emits = state.taken == first.taken() && first.author().is_some();
         let recorded: &[Event] = if emits { group } else { &[] };
+        if emits && was_stopped(first) {
+            continue;
+        }
         let keys = Recorded { log, branch, head: state.head };
         let find = |hash: &str| text_of(log, hash);
         let reaction = evaluate(state, &activation, library, Texts::of(&find));
@@ -141,6 +146,12 @@ fn refire_group(
     Ok(())
 }
 
+/// Whether the machine ended this firing: then the log is all there is to know.
+fn was_stopped(event: &Event) -> bool {
+    let stopped = event.payload().get("stopped");
+    event.kind() == "behavior.failed" && stopped == Some(log::ValueRef::Bool(true))
+}
+
 /// An event as its line of an export; one whose long texts are not stored, by its id.
 fn line(log: &dyn Log, event: &Event) -> String {
     let mut line = Vec::new();
@@ -152,7 +163,7 @@ fn line(log: &dyn Log, event: &Event) -> String {
 
 /// Makes sure that the code of what an event loaded is at hand.
 fn require(state: &State, event: &Event, library: &mut Library) -> Result<(), EngineError> {
-    if event.kind() != "behavior.loaded" {
+    if !["behavior.loaded", "behavior.enabled"].contains(&event.kind()) {
         return Ok(());
     }
     state.subscriptions.iter().try_for_each(|subscription| library.require(subscription))

@@ -71,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) parameters: BTreeMap<String, Value>,
     pub(crate) bounds: Bounds,
     pub(crate) policy: Policy,
+    /// Whether what a behavior does not declare is refused, where it declares nothing at all.
+    pub(crate) strict: bool,
     pub(crate) start: Time,
 }
 
@@ -115,6 +117,8 @@ impl Settings {
             depth: bound("depth").unwrap_or(DEPTH_DEFAULT),
         };
         self.policy = Policy::of_flock(&self.whole);
+        let lint = self.whole.get("lint").and_then(|lint| lint.get("undeclared"));
+        self.strict = lint.and_then(Value::as_str) == Some("error");
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! applies the event. No reaction runs. `model.py` of the design is the oracle of these rules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use behaviors::Stream;
 use log::{Bound, Cause, Event, EventId, Head};
@@ -13,6 +14,7 @@ use smol_str::SmolStr;
 
 use super::activation::{Activation, Carried};
 use super::agenda::Agenda;
+use super::catching::{Catching, Past};
 use super::error::FoldError;
 use super::rounds::Round;
 use super::settings::{Schedule, Settings};
@@ -35,6 +37,12 @@ pub(crate) struct State {
     pub(crate) subscriptions: Subscriptions,
     /// Matches on which a behavior failed, while they stand.
     pub(crate) failed: BTreeMap<SmolStr, BTreeSet<Vec<Bound>>>,
+    /// Behaviors that still hear events from before they were loaded.
+    pub(crate) catching: BTreeMap<SmolStr, Catching>,
+    /// Behaviors that a person switched off, by name, with what is loaded of them.
+    pub(crate) disabled: BTreeMap<SmolStr, Option<Arc<Subscription>>>,
+    /// Files that are broken, by path.
+    pub(crate) rejected: BTreeMap<SmolStr, Rejection>,
     /// Behaviors whose pattern cost too much: the reason, and whether the log says so already.
     pub(crate) suspended: BTreeMap<SmolStr, Suspension>,
     /// Bounds that the log says were reached.
@@ -65,11 +73,20 @@ pub(crate) struct Suspension {
     pub(crate) announced: bool,
 }
 
+/// What the log says about a broken file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    /// The hash of its text.
+    pub(crate) hash: SmolStr,
+    /// What is wrong with it.
+    pub(crate) error: String,
+}
+
 impl State {
     /// The state after one more event of the log.
-    pub(crate) fn fold(&mut self, event: &Event) -> Result<(), FoldError> {
+    pub(crate) fn fold(&mut self, event: &Event, past: Past<'_>) -> Result<(), FoldError> {
         while self.taken < event.taken() {
-            if self.take().is_none() {
+            if self.take(past)?.is_none() {
                 let (offset, taken) = (event.offset(), event.taken());
                 return Err(FoldError::NothingDue { offset, taken });
             }
@@ -83,19 +100,23 @@ impl State {
             self.end_round();
         }
         let delta = self.graph.apply(event).map_err(refused)?;
-        self.applied(event, &delta)
+        self.applied(event, &delta, past)
     }
 
     /// Takes the next activation off the agenda; `None` at rest.
-    pub(crate) fn take(&mut self) -> Option<&Activation> {
+    pub(crate) fn take(&mut self, past: Past<'_>) -> Result<Option<&Activation>, FoldError> {
         if self.next_of_round().is_none() {
             self.open_round();
         }
-        let next = self.round.left.pop_front()?;
+        let Some(next) = self.round.left.pop_front() else { return Ok(None) };
         self.taken += 1;
         self.counts.entry(next.behavior.clone()).or_default().firings += 1;
+        let catches_up = self.is_caught_up_by(&next).then(|| next.behavior.clone());
         self.last = Some(next);
-        self.last.as_ref()
+        if let Some(name) = catches_up {
+            self.catch_up(&name, past)?;
+        }
+        Ok(self.last.as_ref())
     }
 
     /// What `take` would take.
@@ -160,7 +181,12 @@ impl State {
     }
 
     /// What follows from an event that the graph has just applied.
-    pub(crate) fn applied(&mut self, event: &Event, delta: &Delta) -> Result<(), FoldError> {
+    pub(crate) fn applied(
+        &mut self,
+        event: &Event,
+        delta: &Delta,
+        past: Past<'_>,
+    ) -> Result<(), FoldError> {
         assert_eq!(event.offset(), self.head.next(), "the log has no gaps");
         assert_eq!(event.taken(), self.taken, "activations were taken up to this event");
         self.head = Head::after(event.offset());
@@ -173,7 +199,7 @@ impl State {
             self.agenda.release(self.clock, event.offset());
         }
         self.wake(event, delta, &chain);
-        self.obey(event, &chain)
+        self.obey(event, &chain, past)
     }
 
     /// What an event passes on to what follows from it. An event from outside begins a chain, but
@@ -350,7 +376,7 @@ impl State {
             ticket,
             depth: chain.depth,
             refused: 0,
-            carried: carried.map(std::sync::Arc::new),
+            carried: carried.map(Arc::new),
             goal: chain.goal,
             scopes: chain.scopes.clone(),
             handled: None,

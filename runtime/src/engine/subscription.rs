@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use behaviors::{Condition, Metadata};
-use log::{Event, EventId};
+use log::{Event, EventId, ValueRef};
 use projection::{Delta, Graph, Pattern, Variable};
 use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
@@ -75,7 +75,9 @@ impl Subscription {
         let mut known = Vec::new();
         if let Some(Bindings { pattern, variables }) = &self.pattern {
             pairs.extend(pattern.indexes_for_delta());
-            if self.metadata.trigger.on.is_some() {
+            if self.metadata.guard {
+                pairs.extend(pattern.indexes_for_matches(&["request"]));
+            } else if self.metadata.trigger.on.is_some() {
                 pairs.extend(pattern.indexes_for_matches(&[]));
             }
             known.extend(variables.iter().filter_map(|variable| variable.name.as_deref()));
@@ -88,8 +90,8 @@ impl Subscription {
 
     /// The file it came from, relative to the flock.
     pub(crate) fn path(&self) -> String {
-        let path = self.loaded.payload().get("path").map(|path| path.to_json());
-        path.as_ref().and_then(Value::as_str).unwrap_or("").to_owned()
+        let path = self.loaded.payload().get("path").and_then(ValueRef::as_str);
+        path.unwrap_or_default().to_owned()
     }
 }
 
@@ -121,12 +123,12 @@ impl Subscriptions {
         self.guards.iter().filter_map(|name| self.by_name.get(name))
     }
 
-    pub(crate) fn insert(&mut self, subscription: Subscription) {
+    pub(crate) fn insert(&mut self, subscription: Arc<Subscription>) {
         let name = subscription.name.clone();
         self.remove(&name);
         if subscription.metadata.guard {
             self.guards.insert(name.clone());
-            self.by_name.insert(name, Arc::new(subscription));
+            self.by_name.insert(name, subscription);
             return;
         }
         let trigger = &subscription.metadata.trigger;
@@ -146,7 +148,7 @@ impl Subscriptions {
                 }
             }
         }
-        self.by_name.insert(name, Arc::new(subscription));
+        self.by_name.insert(name, subscription);
     }
 
     pub(crate) fn remove(&mut self, name: &SmolStr) -> Option<Arc<Subscription>> {

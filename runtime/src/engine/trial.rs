@@ -4,6 +4,7 @@
 //! same events. `starling try` begins with the state at an address, `starling test` with nothing.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use behaviors::{Loaded, Texts};
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use log::{BranchId, Derivation, Draft, Event, EventId, Hash, Log, LogError, Time
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
+use super::catching::Past;
 use super::evaluate::evaluate;
 use super::fire::{Keys, Staged, fire};
 use super::library::Library;
@@ -48,7 +50,12 @@ impl Keys for Seen<'_> {
     }
 }
 
-impl Seen<'_> {
+impl<'l> Seen<'l> {
+    /// What was before the trial.
+    fn past(&self) -> Past<'l> {
+        self.log.map_or(Past::None, |(log, branch)| Past::Of(log, branch))
+    }
+
     fn text(&self, hash: &str) -> Option<String> {
         match hash.parse().ok().and_then(|hash: Hash| self.texts.get(&hash)) {
             Some(text) => String::from_utf8(text.to_vec()).ok(),
@@ -101,7 +108,8 @@ impl<'l> Trial<'l> {
                 Some(delta) => delta,
                 None => self.state.graph.apply(&event).map_err(|refusal| refusal.to_string())?,
             };
-            self.state.applied(&event, &delta).map_err(|error| error.to_string())?;
+            let past = self.seen.past();
+            self.state.applied(&event, &delta, past).map_err(|error| error.to_string())?;
             if let Some(key) = event.key() {
                 self.seen.keys.insert(key.into(), event.clone());
             }
@@ -126,10 +134,10 @@ impl<'l> Trial<'l> {
         for (type_name, property) in subscription.indexes() {
             self.state.graph.declare_index(&type_name, &property);
         }
-        self.state.subscriptions.insert(subscription);
+        self.state.subscriptions.insert(Arc::new(subscription));
         self.state.taken = event.taken();
         let delta = self.state.graph.apply(event).map_err(|refusal| refusal.to_string())?;
-        self.state.applied(event, &delta).map_err(|error| error.to_string())
+        self.state.applied(event, &delta, self.seen.past()).map_err(|error| error.to_string())
     }
 
     /// Fires what is due, at most so often. Tells how often something fired.
@@ -138,7 +146,11 @@ impl<'l> Trial<'l> {
     /// The log that it began with cannot be read.
     pub(crate) fn run(&mut self, most: u64) -> Result<u64, String> {
         let mut fired = 0;
-        while fired < most && self.state.take().is_some() {
+        while fired < most {
+            let took = self.state.take(self.seen.past()).map_err(|error| error.to_string())?;
+            if took.is_none() {
+                break;
+            }
             fired += 1;
             let activation = self.state.last.clone().expect("an activation was just taken");
             let find = |hash: &str| self.seen.text(hash);

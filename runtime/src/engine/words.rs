@@ -1,5 +1,5 @@
 //! The words of behaviors besides events, as the events of the runtime that they become: a request,
-//! a guard's verdict, a narrower grant.
+//! a cancellation, a guard's verdict, a narrower grant.
 //!
 //! What a word says is the behavior's; who says it, about what and when is stamped here, so that
 //! nobody speaks for another.
@@ -8,10 +8,10 @@ use behaviors::{Proposal, Word};
 use log::{Change, WriteOp};
 use serde_json::{Map, Value, json};
 
-use super::activation::Activation;
+use super::activation::{Activation, row_name};
 use super::guards::judged;
 use super::state::State;
-use crate::effect::REVISIONS_MAX;
+use crate::effect::{REVISIONS_MAX, Scope};
 
 /// A guard that gives no verdict denies, unless it asks an effect for one.
 pub(super) fn speak(state: &State, activation: &Activation, proposals: &mut Vec<Proposal>) {
@@ -33,6 +33,7 @@ pub(super) fn said(state: &State, activation: &Activation, proposal: Proposal) -
         Word::Event => proposal,
         Word::Request => requested(state, activation, proposal),
         Word::Narrow => narrowed(proposal),
+        Word::Cancel => cancelling(state, activation, proposal),
         Word::Allow | Word::Deny | Word::Rewrite => verdict(state, activation, proposal),
     }
 }
@@ -52,6 +53,9 @@ fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Prop
         if subscription.is_some_and(|s| s.asks.as_deref() == Some(kind.as_str())) {
             judges["hears"] = json!(true);
         }
+        if let Some(question) = question(state, activation) {
+            judges["question"] = json!(question);
+        }
         payload.insert("judges".to_owned(), judges);
     }
     properties.insert("status".to_owned(), json!("requested"));
@@ -61,6 +65,25 @@ fn requested(state: &State, activation: &Activation, proposal: Proposal) -> Prop
     }
     let create = Change::Create { id: None, type_name: "_Effect".into(), properties };
     Proposal { kind: "effect.requested".into(), payload, changes: vec![create], key, word }
+}
+
+/// An action may be named by its node. What is named and not open ends nothing.
+fn cancelling(state: &State, activation: &Activation, proposal: Proposal) -> Proposal {
+    let Proposal { payload: said, word, .. } = proposal;
+    let scope = match said.get("effect").and_then(Value::as_str) {
+        Some(named) => {
+            let open = state.effects.iter().find(|action| action.facts.node == named);
+            let id = open.map_or_else(|| named.to_owned(), |action| action.facts.id.to_string());
+            json!({"effect": id})
+        }
+        None if said.is_empty() => Scope::Goal(activation.goal).to_json(),
+        None => Value::Object(said),
+    };
+    let mut payload = Map::new();
+    payload.insert("scope".to_owned(), scope);
+    payload.insert("reason".to_owned(), json!(format!("{} said so", activation.behavior)));
+    let (kind, changes) = ("effect.cancelling".into(), Vec::new());
+    Proposal { kind, payload, changes, key: None, word }
 }
 
 fn narrowed(proposal: Proposal) -> Proposal {
@@ -119,6 +142,9 @@ fn verdict(state: &State, activation: &Activation, proposal: Proposal) -> Propos
         "allow"
     };
     payload.insert("verdict".to_owned(), json!(verdict));
+    if let Some(question) = question(state, activation) {
+        payload.insert("question".to_owned(), json!(question));
+    }
     let args = shown.payload().get("args").map_or(Value::Null, |args| args.to_json());
     let hash = log::Hash::of(args.to_string().as_bytes()).to_string();
     payload.insert("args_hash".to_owned(), json!(hash));
@@ -142,6 +168,12 @@ fn verdict(state: &State, activation: &Activation, proposal: Proposal) -> Propos
         payload.insert("stale".to_owned(), json!(true));
     }
     Proposal { kind: "effect.judged".into(), payload, changes, key: None, word }
+}
+
+/// The match on which a guard is asked, if it has a pattern.
+fn question(state: &State, activation: &Activation) -> Option<String> {
+    let guard = state.subscriptions.get(&activation.behavior)?;
+    guard.pattern.as_ref().map(|_| row_name(&activation.row.bound))
 }
 
 fn write(op: WriteOp, id: &str, properties: Map<String, Value>) -> Change {

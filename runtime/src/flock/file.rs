@@ -65,6 +65,10 @@ struct FlockFile {
     #[serde(default)]
     guards: Vec<String>,
     workspace: Option<PathBuf>,
+    #[serde(default, rename = "use")]
+    uses: Vec<PathBuf>,
+    #[serde(default)]
+    lint: policy::Lint,
     #[serde(default)]
     retry: toml::Table,
     answers: Option<policy::Answers>,
@@ -122,7 +126,7 @@ struct StartEvent {
     changes: Vec<toml::Table>,
 }
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 14] = [
     "name",
     "run",
     "settings",
@@ -132,11 +136,13 @@ const TABLES: [&str; 12] = [
     "grants",
     "guards",
     "workspace",
+    "use",
+    "lint",
     "retry",
     "answers",
     "models",
 ];
-const LATER: [&str; 2] = ["mcp", "use"];
+const LATER: [&str; 1] = ["mcp"];
 
 /// Reads `flock.toml`; the behavior files are left out.
 pub(super) fn read(folder: &Path, overrides: &Overrides) -> Result<Flock, FlockError> {
@@ -192,24 +198,28 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         format!("run.schedule: `{schedule}` is none of fifo, rounds, random{hint}")
     })?;
     let mut settings = json_table(&file.settings, "settings")?;
+    let mut said = Map::new();
     for text in &overrides.settings {
-        set(&mut settings, text).map_err(Problem::Whole)?;
+        let (name, value) = set(&settings, text).map_err(Problem::Whole)?;
+        said.insert(name, value);
     }
+    settings.extend(said.clone());
     let until = overrides.until.clone().or(file.run.until);
     if let Some(pattern) = &until {
         Pattern::parse(pattern).map_err(|error| format!("run.until: {error}"))?;
     }
     let answers = file.answers.as_ref().map(|answers| answers.read(folder)).transpose()?;
     let workspace = file.workspace.as_ref().map(|workspace| folder.join(workspace));
-    let said = policy::Said {
+    let policy = policy::Said {
         grants: file.grants,
         guards: file.guards,
         workspace: file.workspace,
         retry: file.retry,
+        lint: file.lint,
         models: file.models,
     };
-    let models = policy::models(&said.models, folder)?;
-    let policy = said.payload()?;
+    let models = policy::models(&policy.models, folder)?;
+    let policy = policy.payload()?;
     let events = file.start.iter().enumerate().map(|(n, event)| start_event(n, event));
     Ok(Flock {
         folder: folder.to_path_buf(),
@@ -219,6 +229,9 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         start: start_time(file.run.start)?,
         until,
         settings,
+        set: said,
+        unset: Vec::new(),
+        uses: file.uses,
         wall_seconds: file.budget.wall.as_deref().map(seconds).transpose()?,
         budget: budget(&file.budget)?,
         policy,
@@ -251,8 +264,8 @@ fn report(line: ReportLine) -> Result<Report, String> {
     Ok(Report { title, pattern: parsed, columns })
 }
 
-/// Applies one `--set NAME=VALUE`.
-fn set(settings: &mut Map<String, Value>, text: &str) -> Result<(), FlockError> {
+/// Reads one `--set NAME=VALUE`.
+fn set(settings: &Map<String, Value>, text: &str) -> Result<(String, Value), FlockError> {
     let bad = |what: String| FlockError::Set { text: text.to_owned(), what };
     let (name, value) = text
         .split_once('=')
@@ -263,8 +276,7 @@ fn set(settings: &mut Map<String, Value>, text: &str) -> Result<(), FlockError> 
     }
     let wrapped = log::parse_object(&format!("{{\"v\":{value}}}"));
     let parsed = wrapped.ok().and_then(|mut map| map.remove("v"));
-    settings.insert(name.to_owned(), parsed.unwrap_or_else(|| json!(value)));
-    Ok(())
+    Ok((name.to_owned(), parsed.unwrap_or_else(|| json!(value))))
 }
 
 fn start_time(time: Option<StartTime>) -> Result<Time, String> {

@@ -1,5 +1,5 @@
 //! What `flock.toml` says about effects: grants, guards, approvals, retries, the workspace and
-//! recorded answers.
+//! recorded answers; and how undeclared writes are taken.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ pub(super) struct Grants {
     #[serde(default)]
     ask: Vec<String>,
     approval: Option<String>,
+    at_once: Option<usize>,
     #[serde(default)]
     hosts: Vec<String>,
     #[serde(default)]
@@ -41,11 +42,20 @@ pub(super) struct Said {
     pub(super) workspace: Option<PathBuf>,
     pub(super) retry: toml::Table,
     pub(super) models: BTreeMap<String, toml::Table>,
+    pub(super) lint: Lint,
+}
+
+/// `[lint]`: what is only told, or refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lint {
+    undeclared: Option<String>,
 }
 
 /// The fields of the flock's first event that come from them. What is not said is left out, so that
 /// a flock without effects begins as ever.
-pub(super) const FIELDS: [&str; 5] = ["grants", "guards", "models", "retry", "workspace"];
+pub(super) const FIELDS: [&str; 7] =
+    ["grants", "guards", "lint", "models", "retry", "set", "workspace"];
 
 impl Said {
     /// What the log is told.
@@ -63,6 +73,16 @@ impl Said {
         }
         if !self.retry.is_empty() {
             payload.insert("retry".to_owned(), retry(&self.retry)?);
+        }
+        match self.lint.undeclared.as_deref() {
+            // It is told unless it is refused.
+            None | Some("warn") => {}
+            Some("error") => {
+                payload.insert("lint".to_owned(), json!({"undeclared": "error"}));
+            }
+            Some(other) => {
+                return Err(format!("lint.undeclared: `{other}` is neither warn nor error"));
+            }
         }
         if let Some(workspace) = &self.workspace {
             payload.insert("workspace".to_owned(), json!(workspace));
@@ -86,6 +106,15 @@ impl Grants {
         for (field, list) in [("hosts", &self.hosts), ("local_hosts", &self.local_hosts)] {
             if !list.is_empty() {
                 map.insert(field.to_owned(), json!(list));
+            }
+        }
+        match self.at_once {
+            None => {}
+            Some(0) => {
+                return Err("grants.at_once: nothing could leave; write 1 or more".to_owned());
+            }
+            Some(most) => {
+                map.insert("at_once".to_owned(), json!(most));
             }
         }
         if let Some(approval) = &self.approval {

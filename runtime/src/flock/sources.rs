@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::sync::LazyLock;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use behaviors::Loaded;
 use forms::ProgramFile;
 use log::Hash;
-use script::{Limits, ScriptHost};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
 use super::FlockError;
+use super::folders::{self, Found};
 use super::form::Form;
 
 /// A behavior file: its text, and what it declares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Its path, relative to the flock.
     pub path: String,
@@ -24,6 +24,8 @@ pub struct Source {
     pub text: String,
     /// The hash of its text.
     pub hash: Hash,
+    /// Whether its text is known: a file that cannot be read has none.
+    pub is_read: bool,
     /// The behaviors it declares, by name; or why it cannot be used, with file, line and column.
     pub declared: Result<Vec<Loaded>, String>,
 }
@@ -31,33 +33,65 @@ pub struct Source {
 /// A file that may not be run and is larger is not looked into.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Reads the behavior files of a flock, by path.
-pub(super) fn read(folder: &Path) -> Result<Vec<Source>, FlockError> {
-    let behaviors = folder.join("behaviors");
+/// Reads the behavior files of a flock, by path. What is as in `known` is not loaded again.
+pub(super) fn read(
+    flock: &Path,
+    uses: &[PathBuf],
+    known: &[Source],
+) -> Result<Vec<Source>, FlockError> {
+    let folders = folders::all(flock, uses)?;
     let mut sources = Vec::new();
-    if !behaviors.is_dir() {
-        return Ok(sources);
-    }
-    let failed = |source| FlockError::Read { path: behaviors.clone(), source };
-    let mut files: Vec<_> = fs::read_dir(&behaviors)
-        .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-        .map_err(failed)?;
-    files.sort_by_key(fs::DirEntry::file_name);
-    for file in files {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let path = file.path();
-        let Some(form) = Form::of_name(&name).filter(|_| path.is_file()) else { continue };
-        let runs = effect::is_executable(&path);
-        let large = path.metadata().is_ok_and(|data| data.len() > LARGE_BYTES);
-        if form == Form::Program && !runs && large {
+    for Found { path, file, leaves } in folders::files(flock, &folders)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let Some(form) = Form::of_name(&name).filter(|_| leaves.is_some() || file.is_file()) else {
+            continue;
+        };
+        if let Some(elsewhere) = leaves {
+            sources.push(unread(path, &left(&elsewhere)));
+            continue;
+        }
+        let large = file.metadata().is_ok_and(|data| data.len() > LARGE_BYTES);
+        if form == Form::Program && large && !effect::is_executable(&file) {
             // Data that lies here; nobody writes a behavior so long.
             continue;
         }
-        let bytes = fs::read(&path);
-        let bytes = bytes.map_err(|source| FlockError::Read { path: path.clone(), source })?;
-        sources.extend(source(&format!("behaviors/{name}"), form, bytes, runs));
+        let bytes = match fs::read(&file) {
+            Ok(bytes) => bytes,
+            // Deleted since the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                sources.push(unread(path, &format!("it cannot be read: {error}")));
+                continue;
+            }
+        };
+        let same = |known: &&Source| known.path == path && known.text.as_bytes() == bytes;
+        let before = known.iter().find(same).filter(|before| before.is_read);
+        // Whether an executable may be run does not stand in its text.
+        match before.filter(|_| form != Form::Program) {
+            Some(before) => sources.push(before.clone()),
+            None => {
+                let runs = effect::is_executable(&file);
+                sources.extend(source(&path, form, bytes, runs));
+            }
+        }
     }
     Ok(sources)
+}
+
+fn left(elsewhere: &Path) -> String {
+    let folder = elsewhere.parent().unwrap_or(elsewhere);
+    format!(
+        "it is a link to {}, which is not in the flock; put a copy here, or write \
+         use = [\"{}\"] in flock.toml",
+        elsewhere.display(),
+        folder.display()
+    )
+}
+
+/// A file of which nothing is known.
+fn unread(path: String, what: &str) -> Source {
+    let declared = Err(format!("{path}: {what}"));
+    Source { path, hash: Hash::of(b""), text: String::new(), is_read: false, declared }
 }
 
 /// What a file may be, if it is a behavior. An executable that is none is told; any other file is
@@ -73,7 +107,7 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
             (text, Err(what))
         }
         Ok(text) => {
-            let declared = code_of(path, &text);
+            let declared = code_of(path, &text).and_then(|all| refuse_past(path, all));
             (text, declared)
         }
         Err(_) if form == Form::Program && !runs => return None,
@@ -86,7 +120,27 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
     };
     // What is no text is kept as what could be read of it.
     let hash = Hash::of(text.as_bytes());
-    Some(Source { path: path.to_owned(), hash, text, declared })
+    Some(Source { path: path.to_owned(), hash, text, is_read: true, declared })
+}
+
+/// Refuses a wish for earlier events that cannot be met. A log may hold one of before.
+fn refuse_past(path: &str, declared: Vec<Loaded>) -> Result<Vec<Loaded>, String> {
+    for loaded in &declared {
+        let metadata = loaded.metadata();
+        if !metadata.from_beginning {
+            continue;
+        }
+        let what = if metadata.guard {
+            "a guard is asked about every request that is open; drop `from`"
+        } else if metadata.trigger.condition.is_some() {
+            "earlier events are heard in the world of today, where a pattern of their time says \
+             nothing; drop `match`, and ask in `reads` for what stands now"
+        } else {
+            continue;
+        };
+        return Err(format!("{path}: {}: `from` the beginning: {what}", metadata.name));
+    }
+    Ok(declared)
 }
 
 /// The behaviors that a file declares, by name; those that are switched off left out.
@@ -94,9 +148,8 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
 /// # Errors
 /// Why the file cannot be used, with file, line and column.
 pub(crate) fn code_of(path: &str, text: &str) -> Result<Vec<Loaded>, String> {
-    static HOST: LazyLock<ScriptHost> = LazyLock::new(|| ScriptHost::new(Limits::default()));
     let mut loaded = match Form::of_path(path) {
-        Form::Script => HOST.load(path, text).map_err(|error| error.to_string())?,
+        Form::Script => crate::scripts::load(path, text).map_err(|error| error.to_string())?,
         Form::Prompt => vec![forms::load_prompt(path, text).map_err(|error| error.to_string())?],
         Form::Program => {
             let read = ProgramFile::read(path, text).map_err(|error| error.to_string())?;
@@ -124,7 +177,40 @@ pub(super) fn refuse_twins(sources: &[Source]) -> Result<(), FlockError> {
     Ok(())
 }
 
+/// Of files that declare one name the one that is in place keeps it, or else the first; the others
+/// are broken.
+pub(super) fn settle_twins(sources: &mut [Source], in_place: impl Fn(&str) -> Option<String>) {
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    let mut broken: Vec<(usize, String)> = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        for loaded in source.declared.iter().flatten() {
+            let name = loaded.metadata().name.as_str();
+            let Some(first) = owners.get(name).copied() else {
+                owners.insert(name.to_owned(), place);
+                continue;
+            };
+            let stays = in_place(name).is_some_and(|path| path == source.path);
+            let loser = if stays { first } else { place };
+            if stays {
+                owners.insert(name.to_owned(), place);
+            }
+            let (a, b) = (&sources[first].path, &source.path);
+            let twins =
+                FlockError::Twins { name: name.to_owned(), first: a.clone(), second: b.clone() };
+            broken.push((loser, format!("{}: {twins}", sources[loser].path)));
+        }
+    }
+    for (loser, error) in broken {
+        sources[loser].declared = Err(error);
+    }
+}
+
 impl Source {
+    /// Whether the file, being broken, might have declared a guard. What cannot be told is one.
+    pub(super) fn may_hold_a_guard(&self) -> bool {
+        !self.is_read || self.text.contains("guard")
+    }
+
     /// The payloads of `behavior.loaded` for what it declares, by name.
     pub(super) fn payloads(&self) -> Vec<(SmolStr, Map<String, Value>)> {
         let declared = self.declared.iter().flatten();
@@ -138,7 +224,8 @@ impl Source {
         program.then(|| ProgramFile::read(&self.path, &self.text).ok()).flatten()
     }
 
-    fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
+    /// The payload of the event that loads one of its behaviors.
+    pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
         let mut payload = Map::new();
         if let Some(effect) = loaded.behavior().asks() {
             payload.insert("asks".to_owned(), json!(effect));

@@ -1,15 +1,16 @@
 //! A branch follows its flock: what differs between folder and log becomes events, or is refused.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use behaviors::Loaded;
 use bytes::Bytes;
 use log::{Branch, BranchName, Derivation, Draft, Hash, Log, Time};
 use serde_json::{Map, Value, json};
-use smol_str::SmolStr;
+use smol_str::{SmolStr, ToSmolStr};
 
-use super::sources::{code_of, name_of};
-use super::{Flock, Source};
+use super::sources::{code_of, name_of, settle_twins};
+use super::{Flock, Source, policy};
 use crate::engine::{Engine, EngineError, Library, Start, start_branch};
 
 /// What following its flock changed on a branch.
@@ -23,8 +24,14 @@ pub struct Synced {
     pub removed: Vec<String>,
     /// Broken files: path, and what is wrong.
     pub rejected: Vec<(String, String)>,
+    /// Files that are whole again, or gone.
+    pub mended: Vec<String>,
+    /// Behaviors of these that a person has switched off.
+    pub disabled: Vec<String>,
     /// Settings that have another value than before.
     pub settings: Vec<String>,
+    /// What has changed and is followed by the next run only.
+    pub later: Vec<String>,
 }
 
 impl Flock {
@@ -38,6 +45,9 @@ impl Flock {
         payload.insert("settings".to_owned(), Value::Object(self.settings.clone()));
         payload.insert("budget".to_owned(), Value::Object(self.budget.clone()));
         payload.extend(self.policy.clone());
+        if !self.set.is_empty() {
+            payload.insert("set".to_owned(), Value::Object(self.set.clone()));
+        }
         payload.insert("start".to_owned(), json!(self.start_hash().to_string()));
         payload
     }
@@ -128,7 +138,8 @@ fn store_source(log: &Arc<dyn Log>, source: &Source) -> Result<(), EngineError> 
     Ok(())
 }
 
-/// Makes a branch that has begun follow its flock. `now` is the time of the events that this takes.
+/// Makes a branch that has begun follow its flock. `now` is the time of the events that this takes;
+/// they land as one batch.
 ///
 /// # Errors
 /// The seed, the schedule or the start events changed, which a branch cannot follow; or the log
@@ -140,163 +151,199 @@ pub fn sync(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, Eng
         let fix = "start anew with --fresh, or on a new branch with --branch NAME";
         return Err(EngineError::Changed(format!("flock.toml: {what}; {fix}")));
     }
-    let mut synced = Synced::default();
-    sync_settings(engine, flock, now, &mut synced)?;
-    for source in &flock.sources {
-        match &source.declared {
-            Ok(declared) => sync_source(engine, source, declared, now, &mut synced)?,
-            Err(error) => reject(engine, source, error, now, &mut synced)?,
-        }
-    }
-    remove_gone(engine, flock, now, &mut synced)?;
-    mend(engine, flock, now)?;
-    engine.commit()?;
+    follow(engine, flock, now, &|_| true)
+}
+
+/// The same while it runs: behaviors, settings and bounds are followed at once. What the person who
+/// runs it confirmed, and what a branch cannot change, stays until the next run.
+///
+/// # Errors
+/// The log cannot be written.
+pub fn sync_live(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, EngineError> {
+    let at_once = |field: &str| ["settings", "set", "budget", "lint"].contains(&field);
+    let mut synced = follow(engine, flock, now, &at_once)?;
+    synced.later.extend(flock.refused_changes(engine.started()));
     Ok(synced)
 }
 
-fn sync_settings(
+fn follow(
     engine: &mut Engine,
     flock: &Flock,
     now: Time,
-    synced: &mut Synced,
-) -> Result<(), EngineError> {
-    let started = engine.started().clone();
-    let mut changed = Map::new();
-    for (field, value) in flock.payload() {
-        if started.get(&field) != Some(&value) {
-            synced.settings.push(field.clone());
-            changed.insert(field, value);
+    follows: &dyn Fn(&str) -> bool,
+) -> Result<Synced, EngineError> {
+    let mut sources = flock.sources.clone();
+    settle_twins(&mut sources, |name| engine.known(name).map(|known| known.path()));
+    let mut sync =
+        Sync { engine, sources: &sources, now, drafts: Vec::new(), synced: Synced::default() };
+    sync.settings(flock, follows);
+    for source in &sources {
+        match &source.declared {
+            Ok(declared) => sync.load(source, declared)?,
+            Err(error) => sync.reject(source, error)?,
         }
     }
-    for field in super::policy::FIELDS.map(str::to_owned) {
-        let was_said = started.get(&field).is_some_and(|value| !value.is_null());
-        if was_said && !flock.policy.contains_key(&field) {
-            synced.settings.push(field.clone());
-            changed.insert(field, Value::Null);
-        }
+    sync.remove_gone();
+    sync.mend();
+    let Sync { engine, drafts, mut synced, .. } = sync;
+    let changed = synced.added.iter().chain(&synced.replaced);
+    synced.disabled = changed.filter(|name| engine.is_disabled(name)).cloned().collect();
+    if !drafts.is_empty() {
+        engine.reload(drafts)?;
+        engine.commit()?;
     }
-    if changed.is_empty() {
-        return Ok(());
-    }
-    // The same change at another place of the log is another change.
-    let id = Derivation::new().text("flock.changed").integer(engine.head().count());
-    let id = id.json(&Value::Object(changed.clone())).finish();
-    let draft = Draft { payload: changed, time: now, ..Draft::new(id, "flock.changed", "runtime") };
-    engine.outside(draft).map(drop)
+    Ok(synced)
 }
 
-fn sync_source(
-    engine: &mut Engine,
-    source: &Source,
-    declared: &[Loaded],
+/// What differs between a flock and a branch, as it is found.
+struct Sync<'e> {
+    engine: &'e mut Engine,
+    sources: &'e [Source],
     now: Time,
-    synced: &mut Synced,
-) -> Result<(), EngineError> {
-    if let Some(error) = declared.iter().find_map(|loaded| too_late(engine, loaded)) {
-        return reject(engine, source, &format!("{}: {error}", source.path), now, synced);
-    }
-    let payloads = source.payloads();
-    for (loaded, (name, payload)) in declared.iter().zip(payloads) {
-        let standing = engine.loaded_payload(&name);
-        if standing.as_ref() == Some(&payload) {
-            continue;
+    drafts: Vec<Draft>,
+    synced: Synced,
+}
+
+impl Sync<'_> {
+    fn settings(&mut self, flock: &Flock, follows: &dyn Fn(&str) -> bool) {
+        let started = self.engine.started();
+        let mut payload = flock.payload();
+        flock.keep_set(started, &mut payload);
+        let mut changed = Map::new();
+        for (field, value) in payload.clone() {
+            if started.get(&field) != Some(&value) {
+                changed.insert(field, value);
+            }
         }
-        store_source(engine.log(), source)?;
-        engine.learn(loaded.clone());
-        engine.load(&name, payload, now)?;
-        let list = if standing.is_some() { &mut synced.replaced } else { &mut synced.added };
-        list.push(name.to_string());
+        for field in policy::FIELDS.map(str::to_owned) {
+            let was_said = started.get(&field).is_some_and(|value| !value.is_null());
+            if was_said && !payload.contains_key(&field) {
+                changed.insert(field, Value::Null);
+            }
+        }
+        let settled = ["seed", "schedule", "start"];
+        for field in changed.keys() {
+            if follows(field) {
+                self.synced.settings.push(field.clone());
+            } else if !settled.contains(&field.as_str()) {
+                self.synced.later.push(format!("[{field}] is another now"));
+            }
+        }
+        changed.retain(|field, _| follows(field));
+        if changed.is_empty() {
+            return;
+        }
+        // The same change at another place of the log is another change.
+        let id = Derivation::new().text("flock.changed").integer(self.engine.head().count());
+        let id = id.json(&Value::Object(changed.clone())).finish();
+        self.draft(Draft { payload: changed, ..Draft::new(id, "flock.changed", "runtime") });
     }
-    Ok(())
-}
 
-/// Why a behavior cannot be added to a branch that has begun, if it cannot: the events before it
-/// are not shown to it, so it must not believe that it saw them.
-fn too_late(engine: &Engine, loaded: &Loaded) -> Option<String> {
-    let metadata = loaded.metadata();
-    let known = engine.loaded_payload(&metadata.name).is_some();
-    (metadata.from_beginning && !known).then(|| {
-        format!(
-            "{} wants events `from` the \"beginning\", and the branch has begun; leave `from` out to \
-             hear events from now on, or start anew with --fresh",
-            metadata.name
-        )
-    })
-}
-
-/// A broken file changes nothing: the last good version of its behaviors stays.
-fn reject(
-    engine: &mut Engine,
-    source: &Source,
-    error: &str,
-    now: Time,
-    synced: &mut Synced,
-) -> Result<(), EngineError> {
-    store_source(engine.log(), source)?;
-    synced.rejected.push((source.path.clone(), error.to_owned()));
-    let hash = source.hash.to_string();
-    let guard = may_hold_a_guard(&source.text);
-    // A file that is broken again denies again, though the log has told of this text before.
-    let known = engine.effects().ledger.broken_guards.contains_key(source.path.as_str());
-    let again = if guard && !known { engine.head().count() } else { 0 };
-    let key = match again {
-        0 => format!("rejected:{}:{hash}", source.path),
-        nth => format!("rejected:{}:{hash}:{nth}", source.path),
-    };
-    let id = Derivation::new().text("behavior.rejected").text(&source.path).text(&hash);
-    let id = if again == 0 { id } else { id.integer(again) }.finish();
-    let mut draft = Draft::new(id, "behavior.rejected", "runtime");
-    draft.payload.insert("path".to_owned(), json!(source.path));
-    draft.payload.insert("hash".to_owned(), json!(hash));
-    draft.payload.insert("error".to_owned(), json!(error));
-    if guard {
-        draft.payload.insert("guard".to_owned(), json!(true));
+    fn draft(&mut self, draft: Draft) {
+        self.drafts.push(Draft { time: self.now, ..draft });
     }
-    (draft.key, draft.time) = (Some(SmolStr::from(key)), now);
-    engine.outside(draft).map(drop)
-}
 
-/// Whether the text of a broken file looks as if it declared a guard. What cannot be told is one.
-fn may_hold_a_guard(text: &str) -> bool {
-    text.contains("guard")
-}
-
-/// A broken file that might have held a guard is mended or gone: effects leave again.
-fn mend(engine: &mut Engine, flock: &Flock, now: Time) -> Result<(), EngineError> {
-    let broken = |path: &str| {
-        flock.sources.iter().any(|source| source.path == path && source.declared.is_err())
-    };
-    let ledger = &engine.effects().ledger;
-    let paths: Vec<SmolStr> = ledger.broken_guards.keys().cloned().collect();
-    for path in paths.into_iter().filter(|path| !broken(path)) {
-        let id = Derivation::new().text("behavior.mended").text(&path);
-        let id = id.integer(engine.head().count()).finish();
-        let mut draft = Draft::new(id, "behavior.mended", "runtime");
-        draft.payload.insert("path".to_owned(), json!(path.as_str()));
-        draft.time = now;
-        engine.outside(draft)?;
+    fn load(&mut self, source: &Source, declared: &[Loaded]) -> Result<(), EngineError> {
+        for loaded in declared {
+            let name = name_of(loaded);
+            let standing = self.engine.known(&name);
+            let same = standing.is_some_and(|known| {
+                known.path() == source.path
+                    && known.hash == source.hash.to_smolstr()
+                    && known.metadata == *loaded.metadata()
+            });
+            if same {
+                continue;
+            }
+            let payload = source.payload(loaded);
+            let replaces = standing.is_some();
+            if self.engine.loaded_payload(&name).as_ref() == Some(&payload) {
+                continue;
+            }
+            store_source(self.engine.log(), source)?;
+            self.engine.learn(loaded.clone());
+            self.drafts.push(self.engine.loading(&name, payload, self.now));
+            let synced = &mut self.synced;
+            let list = if replaces { &mut synced.replaced } else { &mut synced.added };
+            list.push(name.to_string());
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn remove_gone(
-    engine: &mut Engine,
-    flock: &Flock,
-    now: Time,
-    synced: &mut Synced,
-) -> Result<(), EngineError> {
-    let declared = |name: &SmolStr| {
-        let all = flock.sources.iter().flat_map(|source| source.declared.iter().flatten());
-        all.map(name_of).any(|known| known == *name)
-    };
-    let broken = |path: &str| {
-        flock.sources.iter().any(|source| source.path == path && source.declared.is_err())
-    };
-    for (name, path) in engine.loaded_behaviors() {
-        if !declared(&name) && !broken(&path) {
-            engine.unload(&name, now)?;
-            synced.removed.push(name.to_string());
+    /// A broken file changes nothing: the last good version of its behaviors stays. It is told
+    /// again only when its text or what is wrong with it is another.
+    fn reject(&mut self, source: &Source, error: &str) -> Result<(), EngineError> {
+        self.synced.rejected.push((source.path.clone(), error.to_owned()));
+        let hash = source.hash.to_string();
+        let known = self.engine.rejection(&source.path);
+        if known.is_some_and(|known| known.hash == hash && known.error == error) {
+            return Ok(());
+        }
+        store_source(self.engine.log(), source)?;
+        let id = Derivation::new().text("behavior.rejected").text(&source.path).text(&hash);
+        let id = id.integer(self.engine.head().count()).finish();
+        let mut draft = Draft::new(id, "behavior.rejected", "runtime");
+        draft.payload.insert("path".to_owned(), json!(source.path));
+        draft.payload.insert("hash".to_owned(), json!(hash));
+        draft.payload.insert("error".to_owned(), json!(error));
+        if source.may_hold_a_guard() {
+            draft.payload.insert("guard".to_owned(), json!(true));
+        }
+        self.draft(draft);
+        Ok(())
+    }
+
+    fn is_broken(&self, path: &str) -> bool {
+        self.sources.iter().any(|source| source.path == path && source.declared.is_err())
+    }
+
+    /// A file that was broken is whole again, or gone.
+    fn mend(&mut self) {
+        for (path, _) in self.engine.rejected_files() {
+            if self.is_broken(&path) {
+                continue;
+            }
+            let id = Derivation::new().text("behavior.mended").text(&path);
+            let id = id.integer(self.engine.head().count()).finish();
+            let mut draft = Draft::new(id, "behavior.mended", "runtime");
+            draft.payload.insert("path".to_owned(), json!(path.as_str()));
+            self.draft(draft);
+            self.synced.mended.push(path.to_string());
         }
     }
-    Ok(())
+
+    fn remove_gone(&mut self) {
+        let all = self.sources.iter().flat_map(|source| source.declared.iter().flatten());
+        let declared: BTreeSet<SmolStr> = all.map(name_of).collect();
+        for (name, path) in self.engine.loaded_behaviors() {
+            if !declared.contains(&name) && !self.is_broken(&path) {
+                let mut draft = self.engine.removing(&name, self.now);
+                let waiting = self.engine.waiting_of(&name);
+                if waiting > 0 {
+                    draft.payload.insert("withdrawn".to_owned(), json!(waiting));
+                }
+                self.drafts.push(draft);
+                self.synced.removed.push(name.to_string());
+            }
+        }
+    }
+}
+
+impl Flock {
+    /// What `--set` said on an earlier run stays until it is set otherwise or taken back.
+    fn keep_set(&self, started: &Map<String, Value>, payload: &mut Map<String, Value>) {
+        let before = started.get("set").and_then(Value::as_object);
+        let (mut settings, mut set) = (self.settings.clone(), self.set.clone());
+        for (name, value) in before.into_iter().flatten() {
+            let said = set.contains_key(name) || self.unset.contains(name);
+            if !said && settings.contains_key(name) {
+                settings.insert(name.clone(), value.clone());
+                set.insert(name.clone(), value.clone());
+            }
+        }
+        payload.insert("settings".to_owned(), Value::Object(settings));
+        if !set.is_empty() {
+            payload.insert("set".to_owned(), Value::Object(set));
+        }
+    }
 }

@@ -1,5 +1,6 @@
-//! The folder that a flock works in, and what a fork of a branch gets of it: a copy as it was at
-//! the cut, or nothing, so that no write of a fork ever reaches its parent's files.
+//! The folder that a flock works in, and what a fork of a branch gets of it: another working tree
+//! of its repository or a copy, as it was at the cut, or nothing, so that no write of a fork ever
+//! reaches its parent's files.
 
 use std::fs;
 use std::io;
@@ -9,42 +10,89 @@ use log::{Branch, BranchName, Log, LogError};
 
 use crate::effect::Serving;
 
-/// The word of a fork record for a workspace that was copied.
-const COPIED: &str = "workspace:copy";
-/// The word for one that could not be: writes are refused.
-const REFUSED: &str = "workspace:refused";
+/// What a fork got of the workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// A copy of the whole folder.
+    Copy,
+    /// Another working tree of its repository, at this commit.
+    Worktree(String),
+    /// Nothing: writes are refused.
+    Nothing,
+}
 
 /// What a fork record says: how answers are served, and what became of the workspace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fork {
     /// How answers are served; recorded ones only, unless said otherwise.
     pub(crate) serving: Option<Serving>,
-    /// Whether the workspace was copied; none if there was none.
-    pub(crate) copied: Option<bool>,
+    /// What was given of the workspace; none if there was none.
+    pub(crate) given: Option<Given>,
+}
+
+impl Given {
+    fn word(&self) -> String {
+        match self {
+            Given::Copy => "workspace:copy".to_owned(),
+            Given::Worktree(commit) => format!("workspace:worktree@{commit}"),
+            Given::Nothing => "workspace:refused".to_owned(),
+        }
+    }
+
+    fn of_word(word: &str) -> Option<Given> {
+        match word.strip_prefix("workspace:")? {
+            "copy" => Some(Given::Copy),
+            "refused" => Some(Given::Nothing),
+            other => other.strip_prefix("worktree@").map(|commit| Given::Worktree(commit.into())),
+        }
+    }
 }
 
 impl Fork {
     pub(crate) fn read(record: &str) -> Fork {
         let mut fork = Fork::default();
         for word in record.split_whitespace() {
-            match word {
-                COPIED => fork.copied = Some(true),
-                REFUSED => fork.copied = Some(false),
-                word => fork.serving = Serving::from_name(word),
+            match Given::of_word(word) {
+                Some(given) => fork.given = Some(given),
+                None => fork.serving = Serving::from_name(word),
             }
         }
         fork
     }
 
-    pub(crate) fn record(self) -> String {
-        let serving = self.serving.map(Serving::as_str);
-        let copied = self.copied.map(|copied| if copied { COPIED } else { REFUSED });
-        let words: Vec<&str> = serving.into_iter().chain(copied).collect();
+    pub(crate) fn record(&self) -> String {
+        let serving = self.serving.map(|serving| serving.as_str().to_owned());
+        let words: Vec<String> =
+            serving.into_iter().chain(self.given.as_ref().map(Given::word)).collect();
         words.join(" ")
     }
 }
 
-/// Where the copy for a branch stands.
+/// What is known of a workspace at the cut of a fork.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtCut<'c> {
+    /// Whether its folder is the top of a git repository.
+    pub(crate) repository: bool,
+    /// The commit that the log last recorded, and how many writes it recorded after that.
+    pub(crate) commit: Option<(&'c str, u64)>,
+    /// Whether the folder is as it was: the cut is the head, and nothing is under way.
+    pub(crate) unchanged: bool,
+}
+
+/// What a fork can be given, and why it is not more.
+pub(crate) fn to_give(at: AtCut<'_>) -> (Given, &'static str) {
+    let rest = if at.unchanged { Given::Copy } else { Given::Nothing };
+    match at.commit {
+        Some((commit, 0)) if at.repository => (Given::Worktree(commit.to_owned()), ""),
+        Some(_) if at.repository => {
+            (rest, "the log recorded writes after its last commit, which no commit holds")
+        }
+        None if at.repository => (rest, "the log recorded no commit of it"),
+        _ => (rest, "it is no git repository"),
+    }
+}
+
+/// Where what a branch was given stands.
 pub(crate) fn of_branch(flock: &Path, branch: &BranchName) -> PathBuf {
     flock.join(".starling").join("workspaces").join(branch.as_str())
 }
@@ -63,9 +111,11 @@ pub(crate) fn of(
     let mut at = branch.clone();
     loop {
         let Some(fork) = at.fork.clone() else { return Ok(Some(workspace.to_owned())) };
-        match Fork::read(&fork.serving).copied {
-            Some(true) => return Ok(Some(of_branch(flock, &at.name))),
-            Some(false) => return Ok(None),
+        match Fork::read(&fork.serving).given {
+            Some(Given::Copy | Given::Worktree(_)) => {
+                return Ok(Some(of_branch(flock, &at.name)));
+            }
+            Some(Given::Nothing) => return Ok(None),
             // Forked before the flock declared a workspace: nothing was copied, so nothing is lent.
             None if fork.cut.count() > 0 => return Ok(None),
             None => at = log.branch(fork.parent)?,
@@ -103,10 +153,29 @@ mod tests {
     #[test]
     fn a_fork_record_survives_its_words() {
         for serving in [None, Some(Serving::Live), Some(Serving::RecordedThenLive)] {
-            for copied in [None, Some(true), Some(false)] {
-                let fork = Fork { serving, copied };
+            let tree = Given::Worktree("0a1b".into());
+            for given in [None, Some(Given::Copy), Some(tree), Some(Given::Nothing)] {
+                let fork = Fork { serving, given };
                 assert_eq!(Fork::read(&fork.record()), fork);
             }
+        }
+    }
+
+    #[test]
+    fn a_fork_is_given_what_was_there_at_its_cut_or_nothing() {
+        let tree = || Given::Worktree("0a1b".into());
+        for (repository, commit, unchanged, expected) in [
+            (true, Some(("0a1b", 0)), true, tree()),
+            (true, Some(("0a1b", 0)), false, tree()),
+            (true, Some(("0a1b", 2)), true, Given::Copy),
+            (true, Some(("0a1b", 2)), false, Given::Nothing),
+            (true, None, true, Given::Copy),
+            (true, None, false, Given::Nothing),
+            (false, Some(("0a1b", 0)), true, Given::Copy),
+            (false, None, false, Given::Nothing),
+        ] {
+            let at = AtCut { repository, commit, unchanged };
+            assert_eq!(to_give(at).0, expected, "{at:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 mod author;
+mod bombs;
 mod programs;
 mod prompts;
 

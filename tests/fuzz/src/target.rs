@@ -3,7 +3,11 @@
 //! The tests of the projection run this on the corpus and some mutants; the program beside it for as
 //! long as it is told.
 
-use projection::{Pattern, PatternError};
+use std::sync::LazyLock;
+
+use log::{Change, Draft, Event, EventId, Offset};
+use projection::{Env, Graph, Pattern, PatternError, Query, Steps};
+use serde_json::{Map, json};
 
 /// The texts to begin with: a JSON string a line.
 pub(crate) const CORPUS: &str = include_str!("../corpus/patterns.txt");
@@ -14,16 +18,74 @@ pub(crate) fn texts(corpus: &str) -> Vec<String> {
     lines.map(|line| serde_json::from_str(line).expect("a JSON string")).collect()
 }
 
-/// Reads a text. Gives words for the ways it goes; texts of the same words are much alike.
+/// Reads a text as a pattern and as a query. Gives words for the ways it goes; texts of the same
+/// words are much alike.
 ///
 /// # Errors
 /// A promise is broken; the text says which.
 pub(crate) fn check(text: &str) -> Result<Vec<String>, String> {
-    match Pattern::parse(text) {
+    let mut ways = match Pattern::parse(text) {
         Ok(pattern) => check_pattern(&pattern),
         Err(error) => check_error(text, &error),
-    }
+    }?;
+    ways.extend(match Query::parse(text) {
+        Ok(query) => check_query(&query),
+        Err(error) => check_error(text, &error),
+    }?);
+    Ok(ways)
 }
+
+/// How many elements a query may look at.
+const STEPS: u64 = 2_000;
+
+/// A query gives as many values a row as it has columns, the same on every run, or says why not.
+fn check_query(query: &Query) -> Result<Vec<String>, String> {
+    let run = || query.rows(&WORLD, &Env::EMPTY, &Steps::up_to(STEPS));
+    let (rows, again) = (run(), run());
+    if rows != again {
+        return Err(format!("two runs of one query differ: {rows:?}\n{again:?}"));
+    }
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(error) if error.to_string().is_empty() => return Err("an error without a word".into()),
+        Err(error) => return Ok(vec![format!("stopped {}", letters(&error.to_string()))]),
+    };
+    if rows.iter().any(|row| row.len() != query.columns().len()) {
+        return Err(format!("a row of other columns than {:?}", query.columns()));
+    }
+    let clauses = CLAUSES.iter().filter(|clause| query.text().contains(**clause));
+    Ok(clauses.map(|clause| format!("query with {clause}, {} rows", rows.len().min(3))).collect())
+}
+
+/// A small world for queries to look at.
+static WORLD: LazyLock<Graph> = LazyLock::new(|| {
+    let properties = |value: serde_json::Value| -> Map<String, serde_json::Value> {
+        value.as_object().cloned().unwrap_or_default()
+    };
+    let mut draft = Draft::new(EventId::ZERO, "world.made", "user:fuzz");
+    for (id, kind, value) in [
+        ("a1", "A", json!({"p": 1, "name": "Ann", "list": [1, 2.5, null, "x"]})),
+        ("a2", "A", json!({"p": 1.0, "name": "漢", "map": {"p": true}})),
+        ("b1", "B", json!({"p": -9_223_372_036_854_775_808i64, "x": 1e308})),
+        ("b2", "B", json!({})),
+    ] {
+        let (id, type_name) = (Some(id.into()), kind.into());
+        draft.changes.push(Change::Create { id, type_name, properties: properties(value) });
+    }
+    for (from, to) in [("a1", "b1"), ("a1", "b1"), ("b1", "a2"), ("a2", "a2"), ("a1", "b2")] {
+        draft.changes.push(Change::Link {
+            id: None,
+            type_name: "R".into(),
+            from: from.into(),
+            to: to.into(),
+            properties: properties(json!({"p": 2})),
+        });
+    }
+    let (event, _) = Event::encode(&draft, Offset::ZERO).expect("a small event");
+    let mut graph = Graph::new();
+    graph.apply(&event).expect("nothing is in its way");
+    graph
+});
 
 /// What is printed is read again as the same.
 fn check_pattern(pattern: &Pattern) -> Result<Vec<String>, String> {
@@ -110,11 +172,42 @@ fn check_error(text: &str, error: &PatternError) -> Result<Vec<String>, String> 
     if error.message.is_empty() || !shown.contains('^') || shown.len() > 4 * text.len() + 2_000 {
         return Err(format!("the message is no help: {shown}"));
     }
-    // The message up to what it quotes.
-    let kind: String = error.message.chars().take_while(|c| !"`'\"".contains(*c)).collect();
-    let kind: String = kind.chars().filter(|c| c.is_ascii_alphabetic() || *c == ' ').collect();
-    Ok(vec![format!("error {}", kind.chars().take(60).collect::<String>())])
+    Ok(vec![format!("error {}", letters(&error.message))])
 }
+
+/// The words of a message up to what it quotes.
+fn letters(message: &str) -> String {
+    let words = message.chars().take_while(|c| !"`'\"".contains(*c));
+    words.filter(|c| c.is_ascii_alphabetic() || *c == ' ').take(60).collect()
+}
+
+/// The clauses and functions of queries.
+const CLAUSES: [&str; 24] = [
+    "OPTIONAL",
+    "WITH",
+    "UNWIND",
+    "DISTINCT",
+    "ORDER BY",
+    "DESC",
+    "SKIP",
+    "LIMIT",
+    "count(",
+    "collect(",
+    "min(",
+    "max(",
+    "sum(",
+    "avg(",
+    "CASE",
+    "range(",
+    "[x IN",
+    "..",
+    "split(",
+    "substring(",
+    "keys(",
+    "labels(",
+    "properties(",
+    "toInteger(",
+];
 
 /// Numbers that only look random.
 pub(crate) struct Random(pub(crate) u64);
@@ -128,7 +221,7 @@ impl Random {
 }
 
 /// Pieces that mean something to the parser, and some that should not.
-const PIECES: [&str; 96] = [
+const PIECES: &[&str] = &[
     "(",
     ")",
     "[",
@@ -225,6 +318,32 @@ const PIECES: [&str; 96] = [
     "-[:R]->",
     " RETURN ",
     "CREATE ",
+    " WITH ",
+    " UNWIND ",
+    " AS x",
+    " AS a",
+    " ORDER BY ",
+    " DESC",
+    " SKIP 1",
+    " LIMIT 2",
+    " OPTIONAL MATCH ",
+    "DISTINCT ",
+    "count(*)",
+    "collect(",
+    "min(",
+    "sum(",
+    "avg(",
+    "range(",
+    "range(0, 1000000000)",
+    "split(",
+    "substring(",
+    "[x IN ",
+    "CASE WHEN ",
+    " THEN ",
+    " ELSE ",
+    " END",
+    "x",
+    "MATCH (a:A)-[r:R]->(b) RETURN a.p, b.name",
 ];
 
 /// A text made from those of a corpus, differently for each number.
@@ -274,7 +393,7 @@ fn place(text: &str, random: &mut Random) -> usize {
 /// Texts that nest deeper than any stack is.
 pub(crate) fn deep() -> Vec<String> {
     let mut texts = Vec::new();
-    for count in [100, 10_000, 100_000] {
+    for count in [98, 490, 10_000, 100_000] {
         for (open, close) in [
             ("(", ")"),
             ("[", "]"),
@@ -300,6 +419,16 @@ pub(crate) fn deep() -> Vec<String> {
         texts.push(format!("(a) WHERE true{}", " AND true".repeat(count)));
         texts.push(format!("(a) WHERE true{}", " XOR true".repeat(count)));
         texts.push(format!("(a){}", "-->()".repeat(count)));
+        texts.push(format!("RETURN {}1{}", "[".repeat(count), "]".repeat(count)));
+        texts.push(format!("RETURN 1{}", ", 1".repeat(count)));
+        texts.push(format!("RETURN 1{}", " + 1".repeat(count)));
+        texts.push(format!(
+            "RETURN {}1{}",
+            "CASE WHEN ".repeat(count),
+            " THEN 1 END".repeat(count)
+        ));
+        texts.push(format!("WITH 1 AS x{} RETURN x", " WITH x".repeat(count)));
+        texts.push(format!("UNWIND [1, 2] AS x{} RETURN x", " UNWIND [1, 2] AS x".repeat(count)));
         texts.push("(".repeat(count));
         texts.push("é".repeat(count));
         texts.push("/*".repeat(count));

@@ -67,6 +67,9 @@ impl Parser<'_> {
                     parser.advance();
                 }
                 left = parser.joined(left, infix)?;
+                if !matches!(infix, Infix::And | Infix::Or) {
+                    parser.higher()?;
+                }
             }
             Ok(left)
         })
@@ -216,6 +219,7 @@ impl Parser<'_> {
             } else {
                 return Ok(base);
             };
+            self.higher()?;
             base = self.term(kind, start.to(self.last_span()))?;
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Git {
 const TRAILER: &str = "Starling-Action";
 
 /// What every call of git begins with.
-const ALWAYS: [&str; 14] = [
+pub(super) const ALWAYS: [&str; 16] = [
     "git",
     "--no-optional-locks",
     "--literal-pathspecs",
@@ -44,6 +44,8 @@ const ALWAYS: [&str; 14] = [
     "core.pager=cat",
     "-c",
     "commit.gpgSign=false",
+    "-c",
+    "gc.auto=0",
     "--no-pager",
 ];
 

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::Policy;
 use super::local::no_workspace;
+use super::worktree;
 use crate::answer::{Answer, Seen};
 use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::executor::{Executor, Limits, Pending};
-use crate::process::{Command, Done, How};
+use crate::process::{Command, Done, How, excerpt};
 use crate::sandbox::Confines;
 use crate::schema::Schema;
 use crate::tools::judge::cut_short;
@@ -69,6 +70,15 @@ pub(super) async fn run(
     writes: Writes,
 ) -> Result<Done, EffectError> {
     let workspace = call.workspace.as_ref().ok_or_else(no_workspace)?;
+    let mut also = (Vec::new(), Vec::new());
+    if let Some(shared) = worktree::shared(workspace) {
+        // A commit in a second working tree adds objects to the repository; its branches, settings
+        // and hooks are not written from here.
+        if writes == Writes::Yes && call.effect == "git.commit" {
+            also.1.extend([shared.common.join("objects"), shared.own]);
+        }
+        also.0.push(shared.common);
+    }
     let canonical = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.into());
     let command = Command {
         argv,
@@ -80,7 +90,8 @@ pub(super) async fn run(
             workspace: Some(canonical(workspace)),
             writes: writes == Writes::Yes,
             network: false,
-            reads: Vec::new(),
+            reads: also.0,
+            also_writes: also.1,
         },
         memory_bytes: None,
     };
@@ -99,7 +110,7 @@ fn answer(done: &Done) -> Answer {
     }
 }
 
-/// A failure with all that the program wrote, as far as it was kept.
+/// A failure with all that the program wrote, or an excerpt and all of it beside.
 pub(super) fn failure(code: i32, done: &Done) -> EffectError {
     let (out, err) = (done.out.text(), done.err.text());
     if code == 1 && out.is_empty() && err.starts_with("bwrap: ") {
@@ -107,8 +118,14 @@ pub(super) fn failure(code: i32, done: &Done) -> EffectError {
     }
     let sign = |line: &&str| line.to_lowercase().contains("error");
     let first = err.lines().chain(out.lines()).find(sign).or_else(|| err.lines().next());
-    let what = format!("exit code {code}: {}\n{err}\n{out}", first.unwrap_or("it says nothing"));
-    EffectError::new("process.exit", Blame::Tool, what.trim_end(), "see what it wrote")
+    let head = format!("exit code {code}: {}", first.unwrap_or("it says nothing"));
+    let all = format!("{err}\n{out}");
+    let error =
+        |what: &str| EffectError::new("process.exit", Blame::Tool, what, "see what it wrote");
+    match excerpt(&all) {
+        None => error(format!("{head}\n{all}").trim_end()),
+        Some(_) => error(&head).with_output(all),
+    }
 }
 
 impl Executor for Shell {

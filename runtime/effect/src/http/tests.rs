@@ -262,5 +262,6 @@ fn what_a_server_says_is_told_with_who_can_mend_it() {
     let Answer::Succeeded { result, .. } = fetch(&fetcher, json!({"url": url})) else {
         panic!("it succeeds")
     };
-    assert_eq!((&result["cut"], &result["bytes"]), (&json!(true), &json!(400_000)));
+    assert_eq!((&result["cut"], &result["bytes"]), (&json!(false), &json!(400_000)));
+    assert_eq!(result["text"].as_str().map(str::len), Some(400_000), "it is kept whole");
 }

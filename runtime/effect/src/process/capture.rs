@@ -1,7 +1,17 @@
 //! What a command wrote, up to a bound: its beginning, its end, and from what was left out between
-//! them the lines that say what went wrong.
+//! them the lines that say what went wrong. The same of a text that is whole: its excerpt.
 
 use std::collections::VecDeque;
+
+/// How much of an output is kept whole, for the log. Of a longer one half from each end is kept.
+pub(crate) const KEPT_BYTES: usize = 16 << 20;
+
+/// The longest excerpt, in bytes: it stays in its event.
+const EXCERPT_BYTES_MAX: usize = 4096;
+
+/// How much of a text an excerpt has from each end, and of the lines between that tell of errors.
+const EXCERPT_END: usize = 1000;
+const EXCERPT_FINDINGS: usize = 1400;
 
 /// The most lines kept from what was left out.
 const FINDINGS_MAX: usize = 24;
@@ -31,6 +41,8 @@ pub(crate) struct Capture {
     total: u64,
     line: Vec<u8>,
     findings: Vec<String>,
+    /// How many bytes of findings there may still be.
+    findings_left: usize,
     /// So many of the next lines belong to the finding before them: where it is.
     spans: u8,
 }
@@ -40,7 +52,8 @@ impl Capture {
     pub(crate) fn new(bytes: usize) -> Self {
         let (head, tail) = (Vec::new(), VecDeque::new());
         let (line, findings) = (Vec::new(), Vec::new());
-        Capture { half: bytes / 2, head, tail, total: 0, line, findings, spans: 0 }
+        let findings_left = FINDINGS_MAX * LINE_BYTES_MAX;
+        Capture { half: bytes / 2, head, tail, total: 0, line, findings, findings_left, spans: 0 }
     }
 
     /// Takes what came next.
@@ -62,6 +75,11 @@ impl Capture {
     /// Nothing comes any more.
     pub(crate) fn finish(&mut self) {
         self.end_of_line();
+    }
+
+    /// How many bytes came in all.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
     }
 
     /// Whether something was left out.
@@ -108,7 +126,7 @@ impl Capture {
     fn end_of_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
-        if self.findings.len() >= FINDINGS_MAX {
+        if self.findings.len() >= FINDINGS_MAX || line.len() > self.findings_left {
             return;
         }
         let small = line.to_lowercase();
@@ -121,8 +139,25 @@ impl Capture {
             self.spans = 0;
             return;
         }
+        self.findings_left -= line.len();
         self.findings.push(line);
     }
+}
+
+/// What stands for a text where it is too long: its beginning, its end, and the first lines between
+/// them that tell of errors, at most 4 KiB. Nothing for a text that is no longer than that.
+#[must_use]
+pub fn excerpt(text: &str) -> Option<String> {
+    if text.len() <= EXCERPT_BYTES_MAX {
+        return None;
+    }
+    let mut capture = Capture::new(2 * EXCERPT_END);
+    capture.findings_left = EXCERPT_FINDINGS;
+    capture.push(text.as_bytes());
+    capture.finish();
+    let short = capture.text();
+    assert!(short.len() <= EXCERPT_BYTES_MAX, "the parts of an excerpt are bounded");
+    Some(short)
 }
 
 #[cfg(test)]
@@ -145,6 +180,22 @@ mod tests {
         assert!(text.contains("error[E0308]: mismatched types\n --> src/main.rs:17:9"), "{text}");
         assert!(text.starts_with("   Compiling part 0 "), "the beginning is kept");
         assert!(text.ends_with("part 4999 of many, nothing to see here\n"), "so is the end");
+    }
+
+    #[test]
+    fn an_excerpt_has_both_ends_and_the_error_between_and_stays_inline() {
+        assert_eq!(excerpt(&"x".repeat(4096)), None);
+        for filler in ["plain words ", "é", "error: many of them in one line, for ever "] {
+            let text = format!(
+                "begins here\n{}\nerror[E0308]: mismatched types\n{}\nends here",
+                filler.repeat(4000),
+                filler.repeat(4000)
+            );
+            let short = excerpt(&text).expect("it is long");
+            assert!(short.len() <= 4096, "{}", short.len());
+            assert!(short.starts_with("begins here") && short.ends_with("ends here"));
+            assert!(short.contains("\nerror[E0308]: mismatched types\n"), "{short}");
+        }
     }
 
     #[test]

@@ -84,19 +84,28 @@ fn sandbox_refused(done: &Done) -> bool {
 fn result(file: &ToolFile, out: &Capture) -> Result<Value, EffectError> {
     let wrong =
         |kind: &str, what: String, action: &str| EffectError::new(kind, Blame::Tool, what, action);
-    let Some(bytes) = out.whole() else {
-        let what = format!("its output is over {} bytes: {}", file.limits.output_bytes, out.text());
-        return Err(wrong("output.too_large", what, "raise output_bytes in the tool's file"));
+    let fits = out.total() <= file.limits.output_bytes as u64;
+    let Some(bytes) = out.whole().filter(|_| fits) else {
+        let what = format!(
+            "its output has {} bytes, and may have {}",
+            out.total(),
+            file.limits.output_bytes
+        );
+        let error = wrong("output.too_large", what, "raise output_bytes in the tool's file");
+        return Err(error.with_output(out.text()));
     };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        let shown: String = out.text().chars().take(SAID_CHARS_MAX).collect();
+        let text = out.text();
+        let shown: String = text.chars().take(SAID_CHARS_MAX).collect();
         let what = format!("its output is no JSON: {error}\n{shown}");
-        wrong("output.json", what, "let it print one JSON value and nothing else")
+        let error = wrong("output.json", what, "let it print one JSON value and nothing else");
+        if shown.len() < text.len() { error.with_output(text) } else { error }
     })?;
     if let Some(schema) = &file.result {
         schema.check(&value).map_err(|what| {
             let action = "mend the tool, or `result` in its file";
             wrong("result.schema", format!("its result does not fit: {what}"), action)
+                .with_output(out.text())
         })?;
     }
     Ok(value)
@@ -124,7 +133,9 @@ fn told(done: &Done, code: i32) -> EffectError {
     let Some(Told { error }) = said else {
         let first = done.err.text().lines().next().unwrap_or("it says nothing").to_owned();
         let what = with_said(format!("exit code {code}: {first}"), &done.err);
-        return EffectError::new("process.exit", Blame::Tool, what, "see what it said");
+        let error = EffectError::new("process.exit", Blame::Tool, what, "see what it said");
+        let both = [done.err.text(), done.out.text()].concat();
+        return if both.len() > SAID_CHARS_MAX { error.with_output(both) } else { error };
     };
     let kind = error.kind.unwrap_or_else(|| "tool.failed".to_owned());
     let action = error.suggested_action.as_deref().unwrap_or("see what the tool says");

@@ -154,6 +154,7 @@ impl Place {
             writes: file.effects.contains(&Want::Write),
             network: file.effects.contains(&Want::Network),
             reads: file.reads.iter().map(|path| expanded(path)).collect(),
+            also_writes: Vec::new(),
         }
     }
 }

@@ -92,6 +92,28 @@ fn how_a_command_ends_says_what_is_known() {
     }
 }
 
+/// What a command wrote is kept whole, whatever it may have written as a result: the message of an
+/// error is short, and all of it stands beside.
+#[test]
+fn all_that_a_failing_command_wrote_is_kept() {
+    let lines = "seq 1 60000; echo 'error[E0308]: mismatched types'; seq 1 60000";
+    for sandbox in BOTH {
+        let flock = Flock::new();
+        flock.tool("fails", &format!("({lines}) >&2; exit 101"), "class = \"read_only\"");
+        flock.tool("floods", lines, "class = \"read_only\"\noutput_bytes = 1000");
+        for (name, kind) in [("tool:fails", "process.exit"), ("tool:floods", "output.too_large")] {
+            let tool = flock.load(sandbox, name);
+            let error = failed(block_on(act(&*tool, flock.call(name, json!({})))));
+            assert_eq!(error.kind, kind);
+            let output = error.output.expect("it wrote more than a message holds");
+            assert_eq!(output.lines().count(), 120_001, "{name}, {sandbox:?}");
+            assert!(error.message.len() < 4096, "{}", error.message.len());
+            let short = effect::excerpt(&output).expect("it is long");
+            assert!(short.contains("\nerror[E0308]: mismatched types\n"), "{short}");
+        }
+    }
+}
+
 #[test]
 fn a_program_that_is_not_there_never_began() {
     for sandbox in BOTH {

@@ -6,12 +6,13 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use effect::{Answer, Sandbox};
 use serde_json::json;
 
-use crate::support::{Flock, act, block_on, mark, processes_with};
+use crate::support::{BOTH, Flock, act, block_on, mark, processes_with};
 
 /// A case: its name, its script, and whether it gets through without a sandbox, whoever runs it.
 type Case = (&'static str, &'static str, Open);
@@ -156,7 +157,10 @@ impl World {
         let port = listener.local_addr().expect("bound").port();
         let udp = UdpSocket::bind(("127.0.0.1", port)).expect("the same port");
         udp.set_nonblocking(true).expect("set");
-        let named = format!("starling-{turn}-{}", std::process::id());
+        // A child that another test is starting may hold the last world's name for a moment.
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        let nth = WORLDS.fetch_add(1, Ordering::Relaxed);
+        let named = format!("starling-{turn}-{nth}-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(named.as_bytes()).expect("a name");
         let by_name = UnixListener::bind_addr(&address).expect("bound");
         let by_path = UnixListener::bind(out.join("sock")).expect("bound");
@@ -266,6 +270,26 @@ fn without_the_sandbox_the_same_scripts_get_through() {
     for (name, script, _) in cases.into_iter().filter(|(_, _, open)| *open == Yes) {
         let world = World::new("open");
         assert!(world.escapes(Sandbox::Off, script), "{name}");
+    }
+}
+
+/// A command that starts processes without end fills its own bound, and not the machine: where a
+/// control group can be made also as root, else where the user is not root.
+#[test]
+fn a_fork_bomb_fills_only_its_own_bound() {
+    let flock = Flock::new();
+    let script = "n=0; while [ $n -lt 3000 ]; do sleep 30 & n=$((n+1)); done; echo '{}'";
+    flock.tool("it", script, "class = \"opaque\"");
+    for sandbox in BOTH {
+        let tool = flock.load(sandbox, "tool:it");
+        let answer = block_on(act(&*tool, flock.call("tool:it", json!({}))));
+        match answer {
+            Answer::Failed(error) if effect::processes_are_bounded() => {
+                assert!(error.message.to_lowercase().contains("fork"), "{error}");
+            }
+            Answer::Succeeded { .. } if !effect::processes_are_bounded() => {}
+            other => panic!("{sandbox:?}: {other:?}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use effect::builtin::worktree;
 use effect::{Answer, Sandbox, Seen};
 use serde_json::{Value, json};
 
@@ -138,4 +139,71 @@ fn a_repository_does_not_choose_what_runs_outside_the_sandbox() {
         drop(block_on(act(&*executor, flock.call(name, args))));
     }
     assert!(!canary.exists(), "nothing ran outside");
+}
+
+/// A fork's working tree: what it commits is on no branch of the repository, what it writes is not
+/// in the workspace of its parent, and a commit that was never made leaves nothing.
+#[test]
+fn a_second_working_tree_commits_for_itself() {
+    for sandbox in BOTH {
+        let flock = Flock::new();
+        git(&flock, &["init", "-q", "-b", "main"]);
+        fs::write(flock.work().join("it"), "one\n").expect("written");
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+        git(&flock, &["add", "it"]);
+        git(&flock, &[&who[..], &["commit", "-q", "-m", "one"]].concat());
+        let first = git(&flock, &["rev-parse", "HEAD"]);
+        fs::write(flock.work().join("it"), "not committed\n").expect("written");
+        // What a repository checks out may start programs that it names itself.
+        let planted = flock.path().join("planted");
+        let filter = format!("sh -c 'touch {}; cat'", planted.display());
+        git(&flock, &["config", "filter.x.smudge", &filter]);
+        fs::write(flock.work().join(".git/info/attributes"), "it filter=x\n").expect("written");
+        let trees = flock.path().join(".starling/workspaces");
+        let add = |name: &str, commit: &str| {
+            worktree::add(sandbox, &flock.work(), &trees.join(name), commit)
+        };
+        add("fork", &first).expect("it is made");
+        assert_eq!(planted.exists(), sandbox == Sandbox::Off, "git is confined, too");
+        assert_eq!(fs::read_to_string(trees.join("fork/it")).expect("it is there"), "one\n");
+        let error = add("never", &"0".repeat(40)).expect_err("there is no such commit");
+        assert_eq!(error.kind, "workspace.worktree", "{error}");
+        assert!(!trees.join("never").exists());
+        let within = |effect: &str, args: Value| {
+            let tool = built_in(&flock, effect, sandbox);
+            let mut call = flock.call(effect, args);
+            call.workspace = Some(trees.join("fork"));
+            block_on(act(&*tool, call))
+        };
+        result(within("shell", json!({"argv": ["sh", "-c", "echo two > it"]})));
+        let args = json!({"message": "two", "paths": ["it"]});
+        let made = result(within("git.commit", args))["commit"].clone();
+        assert_ne!(made, json!(first));
+        assert_eq!(git(&flock, &["rev-parse", "main"]), first, "no branch moved");
+        assert_eq!(git(&flock, &["cat-file", "-t", made.as_str().expect("a text")]), "commit");
+        let own = fs::read_to_string(flock.work().join("it")).expect("it is there");
+        assert_eq!(own, "not committed\n");
+    }
+}
+
+/// A workspace that names the working tree of another repository as its own is not believed.
+#[test]
+fn a_workspace_does_not_choose_its_repository() {
+    let flock = Flock::new();
+    let (other, tree) = (flock.path().join("other"), flock.path().join("tree"));
+    let (other, tree) = (other.display().to_string(), tree.display().to_string());
+    git(&flock, &["init", "-q", "-b", "main", &other]);
+    let who = ["-C", &other, "-c", "user.name=A", "-c", "user.email=a@example.org"];
+    git(&flock, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "one"]].concat());
+    git(&flock, &["-C", &other, "worktree", "add", "-q", "--detach", &tree]);
+    let named = format!("gitdir: {other}/.git/worktrees/tree");
+    fs::write(flock.work().join(".git"), named).expect("written");
+    fs::write(flock.work().join("it"), "one").expect("written");
+    let count = || git(&flock, &["-C", &other, "count-objects"]);
+    let before = count();
+    let tool = built_in(&flock, "git.commit", Sandbox::Required);
+    let args = json!({"message": "m", "paths": ["it"]});
+    let error = failed(block_on(act(&*tool, flock.call("git.commit", args))));
+    assert_eq!(error.kind, "process.exit", "{error}");
+    assert_eq!(count(), before, "the other repository has nothing new");
 }

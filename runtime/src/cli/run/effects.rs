@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use log::{Branch, BranchId, BranchName, Log, Offset, Store};
 
+use super::live::Live;
 use super::stop::Stop;
 use crate::cli::failure::Failure;
 use crate::clock::now;
@@ -12,6 +13,17 @@ use crate::effect::{Driver, Recorded, Serving, Standing};
 use crate::engine::Engine;
 use crate::flock::Flock;
 use crate::flock::workspace::{self, Fork};
+
+/// What a run waits for besides effects.
+pub(super) struct Waits<'w> {
+    /// Whether people are waited for.
+    pub(super) people: bool,
+    /// The files, and whether they are waited for.
+    pub(super) live: &'w Live,
+    /// How long at most.
+    pub(super) wall: Option<Duration>,
+    pub(super) stop: &'w mut Stop,
+}
 
 /// What becomes of effects in this run.
 pub(super) struct Effects<'f> {
@@ -85,22 +97,12 @@ impl<'f> Effects<'f> {
         Ok(self.driver()?.turn(engine, now())?.landed)
     }
 
-    /// Waits until something comes by itself, or from a person if `people` are waited for. Tells
-    /// whether it was worth waiting.
-    pub(super) fn wait(
-        &mut self,
-        engine: &mut Engine,
-        people: bool,
-        wall: Option<Duration>,
-        stop: &mut Stop,
-    ) -> Result<bool, Failure> {
-        if self.driver.is_none() && !self.is_asked(engine) {
-            return Ok(false);
-        }
-        let driver = self.driver()?;
-        let asked = engine.open_effects().iter().any(|open| open.standing != Standing::Open);
-        let worth = driver.expects(engine, now()) || (people && asked);
-        if !worth {
+    /// Waits until something comes by itself, or from a person or a saved file if those are waited
+    /// for. Tells whether it was worth waiting.
+    pub(super) fn wait(&mut self, engine: &mut Engine, waits: Waits<'_>) -> Result<bool, Failure> {
+        let Waits { people, live, wall, stop } = waits;
+        let asked = self.driver.is_some() || self.is_asked(engine);
+        if !asked && !live.rests() {
             return Ok(false);
         }
         let over = async {
@@ -113,10 +115,27 @@ impl<'f> Effects<'f> {
             tokio::select! {
                 () = stop.wanted() => {}
                 () = over => {}
+                () = live.changed() => {}
             }
         };
-        driver.wait(engine, now(), stop);
-        Ok(true)
+        if !asked {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let failed = |error| Failure::Failed(format!("nothing can be waited for: {error}"));
+            runtime.map_err(failed)?.block_on(async {
+                tokio::select! {
+                    () = engine.offered() => {}
+                    () = stop => {}
+                }
+            });
+            return Ok(true);
+        }
+        let driver = self.driver()?;
+        let asked = engine.open_effects().iter().any(|open| open.standing != Standing::Open);
+        let worth = driver.expects(engine, now()) || (people && asked) || live.rests();
+        if worth {
+            driver.wait(engine, now(), stop);
+        }
+        Ok(worth)
     }
 
     /// Why an action that waits to leave does not.

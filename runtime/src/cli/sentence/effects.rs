@@ -31,6 +31,7 @@ pub(super) fn words(event: &Event) -> Option<String> {
             let args = payload.get("args").map_or(String::new(), short_value);
             format!("{effect} has other arguments now, revision {}: {args}", number("revision"))
         }
+        "effect.asked" => format!("{effect} is put to the guard {}", text("guard")?),
         "effect.held" => format!("{effect} waits for a person's approval"),
         "effect.approved" => format!("{effect} is approved{by}"),
         "effect.linked" => format!("{effect} is under way already and ends with that one"),

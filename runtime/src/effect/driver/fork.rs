@@ -4,7 +4,7 @@
 use log::{Draft, Time};
 use serde_json::json;
 
-use super::{Driver, land, served_drafts};
+use super::{Driver, land, serve};
 use crate::effect::action::{Action, Stage, is_inner};
 use crate::effect::approve;
 use crate::effect::next::cancelled;
@@ -77,7 +77,7 @@ impl Driver {
                 ended(approve::answered(effects, action, running.attempt, by_fork(), now))
             }
             (Stage::Waiting { .. }, Some((intent, served))) => {
-                served_drafts(engine, action, intent, &served, now)
+                serve::drafts(engine, action, intent, &served, now)
             }
             (Stage::Linked { .. }, _) => Vec::new(),
             _ => ended(approve::ended(effects, action, &by_fork(), now)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use effect::{Answer, Blame, Call, Cancel, EffectError, Limits, Seen, Usage};
+use effect::{Answer, Blame, Call, Cancel, EffectError, Limits, Seen};
 use log::{Draft, EventId, Log, Time};
 use serde_json::{Value, json};
 
@@ -22,10 +22,6 @@ pub(super) fn lost() -> EffectError {
     let what = "the process that waited for it ended";
     let action = "wait until it is reconciled, or settle it";
     EffectError::new("runtime.lost", Blame::Machine, what, action)
-}
-
-pub(super) fn usage_json(usage: Usage) -> Value {
-    json!({"tokens": usage.tokens, "cost": usage.cost})
 }
 
 /// How an effect ends that the runtime itself answers, at its time.

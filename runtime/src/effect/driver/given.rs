@@ -29,6 +29,6 @@ impl Driver {
 
     /// Lets so many attempts be out at once, of all effects together.
     pub fn allow_out(&mut self, attempts: usize) {
-        self.out_max = attempts.max(1);
+        self.allowed = Some(attempts.max(1));
     }
 }
