@@ -6,8 +6,8 @@
 
 mod flight;
 mod fork;
+mod given;
 mod serve;
-mod serving;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

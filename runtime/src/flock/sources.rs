@@ -50,9 +50,8 @@ pub(super) fn read(
             sources.push(unread(path, &left(&elsewhere)));
             continue;
         }
-        let runs = effect::is_executable(&file);
         let large = file.metadata().is_ok_and(|data| data.len() > LARGE_BYTES);
-        if form == Form::Program && !runs && large {
+        if form == Form::Program && large && !effect::is_executable(&file) {
             // Data that lies here; nobody writes a behavior so long.
             continue;
         }
@@ -70,7 +69,10 @@ pub(super) fn read(
         // Whether an executable may be run does not stand in its text.
         match before.filter(|_| form != Form::Program) {
             Some(before) => sources.push(before.clone()),
-            None => sources.extend(source(&path, form, bytes, runs)),
+            None => {
+                let runs = effect::is_executable(&file);
+                sources.extend(source(&path, form, bytes, runs));
+            }
         }
     }
     Ok(sources)

@@ -63,7 +63,16 @@ struct Running {
 struct Asked {
     place: Place,
     firing: Vec<u8>,
+    /// Whether a process ended over it already.
+    again: bool,
     answer: Option<Result<Reply, ReactError>>,
+}
+
+impl Asked {
+    fn write(&self, unsent: &mut Vec<u8>) {
+        let (script, behavior) = self.place;
+        Ask::React { script, behavior, firing: &self.firing }.write(unsent);
+    }
 }
 
 /// A behavior: the number of its script and its own in there.
@@ -167,9 +176,10 @@ impl Host {
         }
     }
 
-    fn ask(&mut self, (script, behavior): Place, firing: Vec<u8>) {
-        Ask::React { script, behavior, firing: &firing }.write(&mut self.unsent);
-        self.asked.push_back(Asked { place: (script, behavior), firing, answer: None });
+    fn ask(&mut self, place: Place, firing: Vec<u8>) {
+        let asked = Asked { place, firing, again: false, answer: None };
+        asked.write(&mut self.unsent);
+        self.asked.push_back(asked);
     }
 
     /// What a behavior makes of a firing: its answer, if it was handed over ahead.
@@ -203,8 +213,8 @@ impl Host {
         self.asked.clear();
     }
 
-    /// Waits for the next answer. Who ends the process has it for an answer, and those behind it
-    /// are asked again.
+    /// Waits for the next answer. When the process ended, all that is open is asked again; who was
+    /// its end twice, or too slow, has that for an answer.
     fn await_one(&mut self) {
         let next = self.asked.iter().position(|asked| asked.answer.is_none());
         let next = next.expect("something is asked");
@@ -212,21 +222,25 @@ impl Host {
         let answer = self.exchange(&mut frame).and_then(|()| {
             decode_reply(&frame).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
         });
-        let ended = match answer {
+        let error = match answer {
             Ok(answer) => {
                 self.asked[next].answer = Some(answer);
                 return;
             }
-            Err(error) => self.ended(&error),
+            Err(error) => error,
         };
-        self.asked[next].answer = Some(Err(ended));
-        let rest: Vec<Asked> = self.asked.drain(next + 1..).collect();
-        for Asked { place, firing, .. } in rest {
-            match self.running() {
-                Ok(_) => self.ask(place, firing),
-                Err(error) => {
-                    self.asked.push_back(Asked { place, firing, answer: Some(Err(error)) })
-                }
+        let (late, ended) = (is_late(&error), self.ended(&error));
+        // Once is told nobody: somebody else may have ended the process, for want of memory.
+        let first = &mut self.asked[next];
+        if first.again || late {
+            first.answer = Some(Err(ended));
+        }
+        first.again = true;
+        let started = self.running().map(|_| ());
+        for asked in self.asked.iter_mut().filter(|asked| asked.answer.is_none()) {
+            match &started {
+                Ok(()) => asked.write(&mut self.unsent),
+                Err(error) => asked.answer = Some(Err(error.clone())),
             }
         }
     }
@@ -247,8 +261,7 @@ impl Host {
     /// Ends the process, and says why it was or had to be.
     fn ended(&mut self, error: &io::Error) -> ReactError {
         let status = self.end();
-        let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-        let what = if late {
+        let what = if is_late(error) {
             let seconds = ANSWER_MAX.as_secs();
             format!("it did not end within {seconds} s, and its process was stopped")
         } else {
@@ -277,6 +290,11 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Whether nothing came in time.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn start(program: &PathBuf) -> io::Result<Running> {
