@@ -119,7 +119,7 @@ fn flow(
                 let now = Instant::now();
                 swaps.push(now.duration_since(swap));
                 // Who saved may be gone at the end.
-                drop(live.send(now));
+                let _ = live.send(now);
             }
         }
         let due = began.elapsed().as_micros() as u64 * (FLOW_PER_S / 2) / 1_000_000;

@@ -1,6 +1,7 @@
 //! Executables and prompts as behaviors, and the tools of their authors, by the real binary.
 #![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
+mod apart;
 mod author;
 mod bombs;
 mod programs;
