@@ -164,7 +164,8 @@ fn tail(err: &Capture) -> String {
 
 /// The lines that it printed, each an object that can be stored.
 fn proposals(out: &Capture, limit: usize) -> Result<Vec<Value>, (&'static str, String)> {
-    let Some(bytes) = out.whole() else {
+    let fits = out.total() <= limit as u64;
+    let Some(bytes) = out.whole().filter(|_| fits) else {
         return Err(("output.too_large", format!("it printed more than {limit} bytes")));
     };
     let wrong =

@@ -177,7 +177,7 @@ mod tests {
             let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
             assert_eq!(paths, ["../../shared/x.star"], "{}", used.display());
         }
-        let twice = [shared.clone(), PathBuf::from("../../shared")];
+        let twice = [shared, PathBuf::from("../../shared")];
         assert_eq!(all(&flock, &twice).expect("it is there").len(), 1, "one folder is one");
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::confine::MEMORY_MAX;
 use crate::serve::NAME;
-use crate::wire::{Ask, read_frame};
+use crate::wire::{Ask, Patient, read_frame};
 
 /// How long a reaction or the loading of a script may take. The limits of the language end nearly
 /// everything sooner; this is for what they do not see.
@@ -55,7 +55,7 @@ struct Script {
 struct Running {
     child: Child,
     stream: UnixStream,
-    replies: BufReader<UnixStream>,
+    replies: BufReader<Patient<UnixStream>>,
 }
 
 /// A firing that was handed over.
@@ -310,7 +310,7 @@ fn start(program: &PathBuf) -> io::Result<Running> {
         .spawn()?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
     stream.set_write_timeout(Some(ANSWER_MAX))?;
-    let replies = BufReader::with_capacity(64 << 10, stream.try_clone()?);
+    let replies = BufReader::with_capacity(64 << 10, Patient(stream.try_clone()?));
     Ok(Running { child, stream, replies })
 }
 

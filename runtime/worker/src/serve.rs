@@ -8,13 +8,10 @@ use script::{Limits, ScriptHost};
 use serde_json::{Value, json};
 
 use crate::confine::confine;
-use crate::wire::{Ask, read_frame, write_frame};
+use crate::wire::{Ask, Patient, read_frame, write_frame};
 
 /// The word by which a process is told that it is a worker.
 pub(crate) const NAME: &str = "starling-script-worker";
-
-/// How many replies are held back while more is asked already.
-const REPLIES_HELD: usize = 8;
 
 /// If this process was started as a worker, it is that until its host is gone, and ends.
 ///
@@ -32,14 +29,9 @@ fn serve() -> io::Result<()> {
     let open = |fd: io::Result<std::os::fd::OwnedFd>| fd.map(File::from);
     let stdin = open(rustix::stdio::stdin().try_clone_to_owned())?;
     let mut out = open(rustix::stdio::stdout().try_clone_to_owned())?;
-    let mut input = BufReader::with_capacity(64 << 10, stdin);
-    let (mut frame, mut replies, mut held) = (Vec::new(), Vec::new(), 0);
+    let mut input = BufReader::with_capacity(64 << 10, Patient(stdin));
+    let (mut frame, mut answer) = (Vec::new(), Vec::new());
     loop {
-        if input.buffer().is_empty() || held == REPLIES_HELD {
-            out.write_all(&replies)?;
-            replies.clear();
-            held = 0;
-        }
         if !read_frame(&mut input, &mut frame)? {
             return Ok(());
         }
@@ -53,8 +45,10 @@ fn serve() -> io::Result<()> {
                 encode_reply(&reply.map_err(io::Error::other)?)
             }
         };
-        write_frame(&mut replies, &[&reply]);
-        held += 1;
+        // At once: who is not answered when the process ends is the one that ended it.
+        answer.clear();
+        write_frame(&mut answer, &[&reply]);
+        out.write_all(&answer)?;
     }
 }
 

@@ -1,12 +1,37 @@
 //! What goes between host and worker: frames, each a length and its bytes.
 
 use std::io::{self, BufRead, Read};
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 /// No frame is longer, in bytes; an event has at most 1 MiB, its reads a few thousand elements.
 const FRAME_MAX: usize = 256 << 20;
 
 const LOAD: u8 = 0;
 const REACT: u8 = 1;
+
+/// How often a socket is asked before its reader sleeps: for some ten microseconds, which is what
+/// the other side takes for a small answer, and far less than going to sleep and being woken.
+const LOOKS: usize = 100;
+
+/// A socket whose reader waits a moment before it sleeps.
+#[derive(Debug)]
+pub(crate) struct Patient<S>(pub(crate) S);
+
+impl<S: AsFd + Read> Read for Patient<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        for _ in 0..LOOKS {
+            match recv(&self.0, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((length, _)) => return Ok(length),
+                Err(Errno::AGAIN) => std::hint::spin_loop(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.0.read(buffer)
+    }
+}
 
 /// What the host asks.
 #[derive(Debug, PartialEq, Eq)]

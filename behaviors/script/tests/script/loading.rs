@@ -103,7 +103,10 @@ fn metadata_that_cannot_be_used_is_told_at_its_call() {
             &format!("behaviors/b.star:1:1: {message}\n1 | {declared}\n  | ^"),
         );
     };
-    refused("guard = True", "b.on: a guard hears requests; write on = \"effect.requested\"");
+    refused(
+        "guard = True",
+        "b.match: a guard's pattern binds what it is about: write (request:_Effect)",
+    );
     refused("wites = []", "b.wites: there is no such field; did you mean `writes`?");
     refused("after = \"soon\"", "b.after: `soon` is neither a number of events nor a duration");
 }
