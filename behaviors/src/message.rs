@@ -118,6 +118,7 @@ pub fn encode_reply(reply: &Result<Reply, ReactError>) -> Vec<u8> {
             "line": error.line,
             "column": error.column,
             "line_text": error.line_text,
+            "stopped": error.stopped,
         }}),
     };
     serde_json::to_vec(&json).expect("JSON is written to a Vec")
@@ -154,7 +155,7 @@ fn read_error(json: &Map<String, Value>) -> ReactError {
         line: number("line"),
         column: number("column"),
         line_text: text("line_text"),
-        stopped: false,
+        stopped: json.get("stopped") == Some(&Value::Bool(true)),
     }
 }
 
@@ -295,7 +296,7 @@ mod tests {
             line: Some(3),
             column: Some(5),
             line_text: Some("    x".to_owned()),
-            stopped: false,
+            stopped: true,
         };
         assert_eq!(decode_reply(&encode_reply(&Err(error.clone()))), Ok(Err(error)));
     }

@@ -45,7 +45,9 @@ impl ScriptBehavior {
         let run = || self.evaluate(firing);
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
             let what = "the language gave up here, most likely over a value that is too large";
-            Err(self.source.error_of(&self.metadata.name, what.to_owned()))
+            // With more memory it might have gone on.
+            let error = self.source.error_of(&self.metadata.name, what.to_owned());
+            Err(ReactError { stopped: true, ..error })
         })
     }
 

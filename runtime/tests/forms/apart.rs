@@ -112,29 +112,25 @@ fn a_process_that_is_ended_from_outside_is_started_again_and_nothing_is_lost() {
 behavior(name = "tick", description = "Goes on.", on = "ticked", wakes_self = True, emits = ["ticked"])
 
 def tick(event):
-    if event.payload.n < 30000:
+    if event.payload.n < 100000:
         emit("ticked", {"n": event.payload.n + 1})
 "#;
-    let flock = "[budget]\ndepth = 40000\n[[start]]\nkind = \"ticked\"\npayload = { n = 1 }\n";
+    let flock = "[budget]\ndepth = 200000\n[[start]]\nkind = \"ticked\"\npayload = { n = 1 }\n";
     let place = Place::new(flock, &[("behaviors/tick.star", script)]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
     command.current_dir(place.path()).args(["run", "."]).stdin(Stdio::null());
     let mut host = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     // It is under way when somebody beside it reads what it wrote.
-    while place.run(&["show", "@1000"]).code != 0 {
+    while place.run(&["show", "main@1000"]).code != 0 {
         assert!(start.elapsed() < Duration::from_secs(60), "it began");
     }
     let worker = worker_of(host.id()).expect("it still runs");
     assert!(Command::new("kill").args(["-9", &worker.to_string()]).status().unwrap().success());
     assert!(host.wait().unwrap().success());
     assert_eq!(place.of_kind("behavior.failed"), Vec::<serde_json::Value>::new());
-    let last = place.ok(&["query", "--at", "main@head", "MATCH (n) RETURN count(*)"]);
-    assert_eq!(last.code, 0);
-    assert_eq!(
-        place.ok(&["log", "--json", "-n", "100000"]).out.matches("\"ticked\"").count(),
-        30_000
-    );
+    let log = place.ok(&["log", "--json", "-n", "200000"]).out;
+    assert_eq!(log.matches("\"kind\":\"ticked\"").count(), 100_000);
 }
 
 /// Whoever runs a flock may be killed at any time; nothing of it goes on.
