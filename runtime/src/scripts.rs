@@ -1,8 +1,8 @@
 //! Where scripts run: in a process of their own that can be ended, or in this one.
 //!
 //! A program that calls `serve_scripts_if_asked` may run scripts in another process of itself,
-//! which `starling` does by default. Who trusts a flock may have its scripts run here: the log is the
-//! same, only quicker, and a script that tears its process apart tears this one.
+//! which `starling` does by default. Who trusts a flock may have its scripts run here: the log is
+//! the same, only quicker, and a script that tears its process apart tears this one.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
