@@ -77,6 +77,17 @@ impl Living {
         synced
     }
 
+    /// Makes live what was saved, look after look, until there is something of one kind: several
+    /// saves may be one look or more, as the machine has time.
+    fn live_when<T>(&mut self, of: impl Fn(Synced) -> Vec<T>) -> Vec<T> {
+        loop {
+            let found = of(self.live());
+            if !found.is_empty() {
+                return found;
+            }
+        }
+    }
+
     fn news_within(&self, ms: u64) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let changed = async {
@@ -111,13 +122,13 @@ fn a_saved_file_is_live_a_saved_again_replaced_and_a_deleted_one_gone() {
         let mut living = Living::of(scripts(TOML, &[]), looks);
         living.ask("a", "x.asked");
         living.write("x.star", &answer("say", "x", 1));
-        assert_eq!(living.live().added, ["say"], "{looks:?}");
+        assert_eq!(living.live_when(|synced| synced.added), ["say"], "{looks:?}");
         living.ask("b", "x.asked");
         living.rename_over("x.star", &answer("say", "x", 2));
-        assert_eq!(living.live().replaced, ["say"]);
+        assert_eq!(living.live_when(|synced| synced.replaced), ["say"]);
         living.ask("c", "x.asked");
         fs::remove_file(living.path("x.star")).unwrap();
-        assert_eq!(living.live().removed, ["say"]);
+        assert_eq!(living.live_when(|synced| synced.removed), ["say"]);
         living.ask("d", "x.asked");
         assert_eq!(living.versions("x.answered"), [1, 2]);
         let loaded = &living.payloads("behavior.loaded")[1];
@@ -190,12 +201,12 @@ fn a_broken_file_is_told_with_its_line_and_the_last_good_version_stays() {
     let head = living.running.tip().0;
     living.rename_over("x.star", &broken);
     living.write("y.star", &answer("more", "y", 1));
-    assert_eq!(living.live().added, ["more"]);
+    assert_eq!(living.live_when(|synced| synced.added), ["more"]);
     let written = living.running.tip().0.count() - head.count();
     assert_eq!(written, 1, "broken and unchanged, it writes nothing");
 
     living.write("x.star", &answer("say", "x", 1));
-    assert_eq!(living.live().mended, ["behaviors/x.star"], "as it was before");
+    assert_eq!(living.live_when(|synced| synced.mended), ["behaviors/x.star"], "as it was before");
     living.write("x.star", &broken);
     living.live();
     assert_eq!(living.payloads("behavior.rejected").len(), 2, "broken again, it is told again");
@@ -237,18 +248,14 @@ fn a_link_out_of_the_flock_is_refused_by_name_and_a_used_folder_is_not() {
     fs::remove_file(living.path("x.star")).unwrap();
     let toml = format!("use = [{:?}]\n{TOML}", shared.path());
     fs::write(living.folder.path().join("flock.toml"), toml).unwrap();
-    assert_eq!(living.live().added, ["say"], "now flock.toml says so");
+    assert_eq!(living.live_when(|synced| synced.added), ["say"], "now flock.toml says so");
     let loaded = &living.payloads("behavior.loaded")[0]["path"];
     assert!(
         loaded.as_str().unwrap().starts_with("../"),
         "its path is told from the flock: {loaded}"
     );
     fs::write(shared.path().join("x.star"), answer("say", "x", 2)).unwrap();
-    // A file is emptied before it is written, and may be looked at between.
-    let mut replaced = Vec::new();
-    while replaced.is_empty() {
-        replaced = living.live().replaced;
-    }
+    let replaced = living.live_when(|synced| synced.replaced);
     assert_eq!(replaced, ["say"], "and what is used is followed");
 }
 
@@ -310,7 +317,7 @@ fn a_replacement_within_one_breath_is_no_removal() {
     living.running.rest();
     fs::remove_file(living.path("greet.star")).unwrap();
     living.write("greet.star", &greet(2, "pass"));
-    assert_eq!(living.live().replaced, ["greet"]);
+    assert_eq!(living.live_when(|synced| synced.replaced), ["greet"]);
     assert_eq!(living.versions("guest.greeted"), [1], "ann is not greeted again");
     assert!(living.payloads("behavior.removed").is_empty());
 }
@@ -390,9 +397,9 @@ fn a_file_says_itself_that_it_is_off() {
     let mut living = Living::new(&[("x.star", &answer("say", "x", 1))]);
     let off = answer("say", "x", 1).replace("emits", "enabled = False, emits");
     living.write("x.star", &off);
-    assert_eq!(living.live().removed, ["say"]);
+    assert_eq!(living.live_when(|synced| synced.removed), ["say"]);
     living.write("x.star", &answer("say", "x", 1));
-    assert_eq!(living.live().added, ["say"]);
+    assert_eq!(living.live_when(|synced| synced.added), ["say"]);
 }
 
 #[test]

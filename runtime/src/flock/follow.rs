@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::watch;
 
@@ -147,6 +147,10 @@ type Stamp = (PathBuf, u64, u64, i64, i64);
 
 impl Watching {
     fn run(mut self) {
+        // Somebody may be saving at this very moment.
+        if !self.settle(None) {
+            return;
+        }
         self.look();
         // Asked once for each look: it looks at every file, and most events concern nobody.
         let mut polls = self.polls();
@@ -343,7 +347,7 @@ impl Watching {
 fn note_writing(event: &notify::Event, open: &mut BTreeSet<PathBuf>) {
     for path in &event.paths {
         match event.kind {
-            EventKind::Modify(ModifyKind::Data(_)) => {
+            EventKind::Create(CreateKind::File) | EventKind::Modify(ModifyKind::Data(_)) => {
                 open.insert(path.clone());
             }
             EventKind::Access(AccessKind::Close(AccessMode::Write))
