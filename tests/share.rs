@@ -1,5 +1,5 @@
 //! A store and the processes that share it: one owns it, the others go on when that one leaves.
-//! Here they are stores opened side by side; `runtime/tests/cli.rs` kills real processes.
+//! Here they are stores opened side by side; `runtime/tests/process/cli.rs` kills real processes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

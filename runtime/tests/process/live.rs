@@ -2,37 +2,16 @@
 //! is killed while they are swapped.
 //!
 //! With `STARLING_LONG=1` it is killed a hundred times.
-#![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn command(folder: &Path, line: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
-    command.current_dir(folder).args(line).env("USER", "ann").env_remove("STARLING_STORE");
-    command.stdin(Stdio::null());
-    command
-}
-
-/// What a command that works says.
-fn ok(folder: &Path, line: &[&str]) -> String {
-    let output = command(folder, line).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{line:?}: {said}{err}");
-    said
-}
-
-fn events(folder: &Path, kind: &str) -> Vec<Value> {
-    let out = ok(folder, &["log", "--store", "flock", "--json", "-n", "100000"]);
-    let all = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    all.filter(|event| event["kind"] == kind).collect()
-}
+use crate::{command, events_of, long, ok};
 
 /// A run that goes on at rest. It is killed when it is dropped.
 struct Follows {
@@ -124,11 +103,11 @@ fn what_is_saved_while_a_run_rests_is_live_and_told() {
     fs::remove_file(at.join("flock/behaviors/a.star")).unwrap();
     run.says("- a is removed");
     drop(run);
-    let answered = events(at, "a.answered");
+    let answered = events_of(at, "a.answered");
     let version = |event: &Value| event["payload"]["version"].as_i64().unwrap();
     let versions: Vec<i64> = answered.iter().map(version).collect();
     assert_eq!(versions, [1, 1, 2], "broken it answers as before, switched off not at all");
-    let who = &events(at, "behavior.disabled")[0];
+    let who = &events_of(at, "behavior.disabled")[0];
     assert_eq!((&who["actor"], &who["payload"]["name"]), (&"user:ann".into(), &"a".into()));
     let refired = ok(at, &["replay", "--refire", "--store", "flock", "--json"]);
     let refired: Value = serde_json::from_str(&refired).unwrap();
@@ -142,7 +121,7 @@ fn a_run_that_is_killed_while_files_are_swapped_loses_none_and_halves_none() {
     let at = folder.path();
     let both = |version| [("a.star", answer("a", version)), ("b.star", answer("b", version))];
     save(at, &both(0));
-    let kills = if std::env::var_os("STARLING_LONG").is_some() { 100 } else { 6 };
+    let kills = if long() { 100 } else { 6 };
     for version in 1..=kills {
         let mut run = Follows::start(at);
         // The first is swapped while it runs, or by the next run.
@@ -156,7 +135,7 @@ fn a_run_that_is_killed_while_files_are_swapped_loses_none_and_halves_none() {
     }
     ok(at, &["run", "flock"]);
     ok(at, &["verify", "--store", "flock"]);
-    let loaded = events(at, "behavior.loaded");
+    let loaded = events_of(at, "behavior.loaded");
     let of = |name: &str| -> Vec<(u64, u64)> {
         let own = loaded.iter().filter(|event| event["payload"]["name"] == name);
         let fact = |event: &Value| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::Place;
+use crate::{Place, command};
 
 /// Sixty behaviors that hear one event, each adding to what the one before it wrote: whatever is
 /// run ahead of its turn sees a world that is gone by then.
@@ -117,8 +117,7 @@ def tick(event):
 "#;
     let flock = "[budget]\ndepth = 200000\n[[start]]\nkind = \"ticked\"\npayload = { n = 1 }\n";
     let place = Place::new(flock, &[("behaviors/tick.star", script)]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
-    command.current_dir(place.path()).args(["run", "."]).stdin(Stdio::null());
+    let mut command = command(place.path(), &["run", "."]);
     let mut host = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     // It is under way when somebody beside it reads what it wrote.
@@ -139,8 +138,7 @@ fn the_process_ends_with_its_host_from_the_midst_of_a_computation() {
     let bomb = include_str!("../../../tests/bombs/bigint_squaring.star");
     let flock = "[[start]]\nkind = \"bomb.lit\"\n";
     let place = Place::new(flock, &[("behaviors/bigint_squaring.star", bomb)]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
-    command.current_dir(place.path()).args(["run", "."]).stdin(Stdio::null());
+    let mut command = command(place.path(), &["run", "."]);
     let mut host = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     let worker = loop {

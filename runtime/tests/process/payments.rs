@@ -12,15 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The program itself: its processes are killed, so they cannot be this one.
-fn starling() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_starling"))
-}
-
-/// Whether the long forms were asked for.
-fn long() -> bool {
-    std::env::var_os("STARLING_LONG").is_some()
-}
+use crate::{long, starling};
 
 /// A copy of the example with a gateway of its own.
 struct World {
@@ -222,7 +214,7 @@ fn wait_for(what: &str, holds: impl Fn() -> bool) {
 fn killed_anywhere_and_run_again_the_ledger_and_the_log_agree() {
     let rounds = if long() { 8 } else { 1 };
     for round in 0..rounds {
-        let modes = include_str!("../../examples/payments/modes.json");
+        let modes = include_str!("../../../examples/payments/modes.json");
         let world = World::new(&serde_json::from_str(modes).expect("modes"));
         let mut kills = 0;
         for done in 0..10 {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::Place;
+use crate::{Place, long};
 
 /// The behavior beside each bomb, which hears the same event after it.
 const NEIGHBOR: &str = r#"
@@ -67,7 +67,7 @@ fn explode(name: &str) -> (Vec<Value>, String) {
 
 #[test]
 fn every_bomb_is_ended_and_named_and_starves_nobody() {
-    let rounds = if std::env::var_os("STARLING_LONG").is_some() { 20 } else { 1 };
+    let rounds = if long() { 20 } else { 1 };
     let mut files: Vec<_> = fs::read_dir(corpus()).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
     let names: Vec<_> = files.iter().map(|f| f.file_stem().unwrap().to_str().unwrap()).collect();

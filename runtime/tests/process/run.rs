@@ -1,70 +1,28 @@
 //! `run` as a process: to its end, killed and run again, and on a flock that changes between runs.
 //!
 //! With `STARLING_LONG=1` a run is killed thirty times.
-#![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn command(folder: &Path, line: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
-    command.current_dir(folder).args(line).env("USER", "ann").env_remove("STARLING_STORE");
-    command.stdin(Stdio::null());
-    command
-}
-
-fn run(folder: &Path, line: &[&str]) -> Done {
-    let output = command(folder, line).output().unwrap();
-    Done {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Runs a command that works.
-fn ok(folder: &Path, line: &[&str]) -> Done {
-    let done = run(folder, line);
-    assert_eq!(done.code, 0, "{line:?}: {}", done.err);
-    done
-}
-
-fn fails(folder: &Path, line: &[&str], code: i32, says: &str) {
-    let done = run(folder, line);
-    assert_eq!(done.code, code, "{line:?}: {}{}", done.out, done.err);
-    assert!(done.err.contains(says), "{line:?}: {}", done.err);
-}
+use crate::{command, events_of, fails, long, run, works};
 
 /// What a command says with `--json`.
 fn json(folder: &Path, line: &[&str]) -> Value {
     let line: Vec<&str> = line.iter().copied().chain(["--json"]).collect();
-    let out = ok(folder, &line).out;
+    let out = works(folder, &line).out;
     serde_json::from_str(out.trim()).unwrap_or_else(|error| panic!("{out}: {error}"))
-}
-
-/// The events of the flock `flock`, as its store exports them, of one kind.
-fn of_kind(folder: &Path, kind: &str) -> Vec<Value> {
-    let out = ok(folder, &["log", "--store", "flock", "--json", "-n", "100000"]).out;
-    let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|event| event["kind"] == kind).collect()
 }
 
 /// A folder with the flock `flock` in it, as `new` makes it.
 fn new_flock() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let said = ok(folder.path(), &["new", "flock", "flock"]);
+    let said = works(folder.path(), &["new", "flock", "flock"]);
     assert_eq!(said.out, "flock\n");
     assert!(said.err.contains("next: starling run flock"), "{}", said.err);
     folder
@@ -101,12 +59,12 @@ fn kill_after(folder: &Path, lines: usize) -> bool {
 #[test]
 fn a_run_that_is_killed_and_run_again_exports_what_one_exports_that_was_not() {
     let whole = bridge();
-    ok(whole.path(), &COLONY);
-    let expected = ok(whole.path(), &["export", "--store", "flock"]).out;
+    works(whole.path(), &COLONY);
+    let expected = works(whole.path(), &["export", "--store", "flock"]).out;
     let link = json(whole.path(), &["verify", "--store", "flock"])["link"].clone();
     assert!(expected.lines().count() > 6000, "the run has several waves");
 
-    let kills = if std::env::var_os("STARLING_LONG").is_some() { 30 } else { 3 };
+    let kills = if long() { 30 } else { 3 };
     let (mut killed, mut seed, mut folder) = (0, 0x2545_f491_4f6c_dd1d_u64, bridge());
     while killed < kills {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -122,8 +80,8 @@ fn a_run_that_is_killed_and_run_again_exports_what_one_exports_that_was_not() {
 }
 
 fn check_end(folder: &Path, expected: &str, link: &Value) {
-    ok(folder, &COLONY);
-    assert!(ok(folder, &["export", "--store", "flock"]).out == expected, "the same lines");
+    works(folder, &COLONY);
+    assert!(works(folder, &["export", "--store", "flock"]).out == expected, "the same lines");
     assert_eq!(&json(folder, &["verify", "--store", "flock"])["link"], link);
 }
 
@@ -131,11 +89,11 @@ fn check_end(folder: &Path, expected: &str, link: &Value) {
 fn a_new_flock_runs_and_a_finished_branch_says_so() {
     let folder = new_flock();
     let at = folder.path();
-    let first = ok(at, &["run", "flock"]);
+    let first = works(at, &["run", "flock"]);
     assert!(first.out.contains("at rest, nothing is due"), "{}", first.out);
     assert!(first.out.contains("hello, world"), "{}", first.out);
-    let export = ok(at, &["export", "--store", "flock"]).out;
-    let again = ok(at, &["run", "flock"]);
+    let export = works(at, &["export", "--store", "flock"]).out;
+    let again = works(at, &["run", "flock"]);
     assert!(again.out.contains("was at rest already"), "{}", again.out);
     assert!(again.out.contains("0 events and 0 firings"), "{}", again.out);
     assert!(
@@ -143,7 +101,7 @@ fn a_new_flock_runs_and_a_finished_branch_says_so() {
         "{}",
         again.err
     );
-    assert_eq!(ok(at, &["export", "--store", "flock"]).out, export, "it wrote nothing");
+    assert_eq!(works(at, &["export", "--store", "flock"]).out, export, "it wrote nothing");
     let said = json(at, &["run", "flock"]);
     assert_eq!((&said["events"], &said["ended"]), (&0.into(), &"rest".into()));
     fails(at, &["new", "flock", "flock"], 6, "exists already");
@@ -181,39 +139,39 @@ fn guest(folder: &Path, name: &str) {
     let change = format!(
         r#"[{{"create": "guest:{name}", "type": "Guest", "properties": {{"name": "{name}"}}}}]"#
     );
-    ok(folder, &["append", "guest.arrived", "--store", "flock", "--changes", &change]);
+    works(folder, &["append", "guest.arrived", "--store", "flock", "--changes", &change]);
 }
 
 #[test]
 fn a_broken_file_is_an_event_and_its_last_good_version_stays() {
     let folder = new_flock();
     let at = folder.path();
-    ok(at, &["run", "flock"]);
+    works(at, &["run", "flock"]);
     let file = at.join("flock/behaviors/greet_guest.star");
     let good = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{good}    emit(\"a.b\",,)\n")).unwrap();
     guest(at, "ann");
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.err.contains("behaviors/greet_guest.star is not loaded"), "{}", done.err);
     assert!(done.out.contains("hello, ann"), "the last good version greets: {}", done.out);
-    let rejected = of_kind(at, "behavior.rejected");
+    let rejected = events_of(at, "behavior.rejected");
     assert_eq!(rejected.len(), 1);
     let error = rejected[0]["payload"]["error"].as_str().unwrap();
     assert!(error.contains("behaviors/greet_guest.star:"), "file and line: {error}");
-    ok(at, &["run", "flock"]);
-    assert_eq!(of_kind(at, "behavior.rejected").len(), 1, "it is told once");
+    works(at, &["run", "flock"]);
+    assert_eq!(events_of(at, "behavior.rejected").len(), 1, "it is told once");
 
     fs::write(&file, good.replace("{guest.name}", "dear {guest.name}")).unwrap();
     guest(at, "bob");
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.err.contains("greet_guest is replaced"), "{}", done.err);
     assert!(done.out.contains("hello, dear bob"), "{}", done.out);
     fs::remove_file(&file).unwrap();
     guest(at, "cid");
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.err.contains("greet_guest is removed"), "{}", done.err);
     assert!(!done.out.contains("cid"), "deleted = gone: {}", done.out);
-    assert_eq!(of_kind(at, "behavior.removed").len(), 1);
+    assert_eq!(events_of(at, "behavior.removed").len(), 1);
     assert_eq!(json(at, &["replay", "--store", "flock", "--refire"])["divergences"], 0);
 }
 
@@ -221,12 +179,12 @@ fn a_broken_file_is_an_event_and_its_last_good_version_stays() {
 fn a_changed_setting_becomes_an_event() {
     let folder = new_flock();
     let at = folder.path();
-    ok(at, &["run", "flock"]);
+    works(at, &["run", "flock"]);
     guest(at, "ann");
-    let done = ok(at, &["run", "flock", "--set", "greeting=goodbye"]);
+    let done = works(at, &["run", "flock", "--set", "greeting=goodbye"]);
     assert!(done.err.contains("settings has changed"), "{}", done.err);
     assert!(done.out.contains("goodbye, ann"), "{}", done.out);
-    let changed = of_kind(at, "flock.changed");
+    let changed = events_of(at, "flock.changed");
     assert_eq!(changed.len(), 1);
     assert_eq!(changed[0]["payload"]["settings"]["greeting"], "goodbye");
     fails(at, &["run", "flock", "--set", "greting=x"], 2, "did you mean `greeting`");
@@ -249,18 +207,18 @@ def count_guest(event):
 "#;
     let file = at.join("flock/behaviors/count_guest.star");
     fs::write(&file, counter).unwrap();
-    ok(at, &["run", "flock"]);
+    works(at, &["run", "flock"]);
     guest(at, "ann");
-    ok(at, &["run", "flock"]);
-    assert_eq!(of_kind(at, "guest.counted").len(), 2, "there from the start, it hears all");
+    works(at, &["run", "flock"]);
+    assert_eq!(events_of(at, "guest.counted").len(), 2, "there from the start, it hears all");
 
     let late =
         counter.replace("count_guest", "count_late").replace("guest.counted", "late.counted");
     fs::write(at.join("flock/behaviors/count_late.star"), late).unwrap();
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.err.contains("count_late is loaded"), "{}", done.err);
     let heard = |kind: &str| -> Vec<Value> {
-        of_kind(at, kind).into_iter().map(|event| event["payload"]["id"].clone()).collect()
+        events_of(at, kind).into_iter().map(|event| event["payload"]["id"].clone()).collect()
     };
     assert_eq!(heard("late.counted"), heard("guest.counted"), "loaded late, it hears the same");
     assert_eq!(json(at, &["replay", "--store", "flock", "--refire"])["divergences"], 0);
@@ -271,19 +229,19 @@ def count_guest(event):
 fn a_setting_of_the_command_line_stays_until_it_is_taken_back() {
     let folder = new_flock();
     let at = folder.path();
-    ok(at, &["run", "flock", "--set", "greeting=goodbye"]);
+    works(at, &["run", "flock", "--set", "greeting=goodbye"]);
     guest(at, "ann");
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.out.contains("goodbye, ann"), "{}", done.out);
-    assert!(of_kind(at, "flock.changed").is_empty(), "nothing has changed");
-    assert_eq!(of_kind(at, "flock.started")[0]["payload"]["set"]["greeting"], "goodbye");
-    ok(at, &["run", "flock", "--set", "greeting=welcome"]);
+    assert!(events_of(at, "flock.changed").is_empty(), "nothing has changed");
+    assert_eq!(events_of(at, "flock.started")[0]["payload"]["set"]["greeting"], "goodbye");
+    works(at, &["run", "flock", "--set", "greeting=welcome"]);
     guest(at, "bob");
-    assert!(ok(at, &["run", "flock"]).out.contains("welcome, bob"));
-    ok(at, &["run", "flock", "--unset", "greeting"]);
+    assert!(works(at, &["run", "flock"]).out.contains("welcome, bob"));
+    works(at, &["run", "flock", "--unset", "greeting"]);
     guest(at, "cid");
-    assert!(ok(at, &["run", "flock"]).out.contains("hello, cid"), "as in the file again");
-    assert_eq!(of_kind(at, "flock.changed").len(), 2);
+    assert!(works(at, &["run", "flock"]).out.contains("hello, cid"), "as in the file again");
+    assert_eq!(events_of(at, "flock.changed").len(), 2);
 }
 
 /// A run used to end at rest without a word about what could not go on.
@@ -297,7 +255,7 @@ def echo_guest(event):
     emit("echo.heard", {}, create("Echo"))
 "#;
     fs::write(at.join("flock/behaviors/echo_guest.star"), echo).unwrap();
-    let done = ok(at, &["run", "flock"]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.out.contains("echo_guest.firings = 1"), "{}", done.out);
     let said = json(at, &["run", "flock"]);
     let bounds = &said["troubles"]["bounds"];
@@ -309,10 +267,10 @@ def echo_guest(event):
     fs::write(at.join("flock/behaviors/echo_guest.star"), raised).unwrap();
     let said = json(at, &["run", "flock"]);
     assert_eq!(said["troubles"]["bounds"], serde_json::json!([]), "it was raised");
-    assert_eq!(of_kind(at, "echo.heard").len(), 2);
+    assert_eq!(events_of(at, "echo.heard").len(), 2);
 
     let knows = r#"[{"create": "hub", "type": "Hub", "properties": {"n": 0}}]"#;
-    ok(at, &["append", "hub.made", "--store", "flock", "--changes", knows]);
+    works(at, &["append", "hub.made", "--store", "flock", "--changes", knows]);
     let costly = r#"
 behavior(name = "watch_hub", description = "Watches.",
     match = "(h:Hub)-[:R*1..8]-(o:Spoke)")
@@ -320,7 +278,7 @@ def watch_hub(h):
     pass
 "#;
     fs::write(at.join("flock/behaviors/watch_hub.star"), costly).unwrap();
-    ok(at, &["run", "flock"]);
+    works(at, &["run", "flock"]);
     let spokes = (0..12).map(|n| format!("{{\"create\": \"s:{n}\", \"type\": \"Spoke\"}}"));
     let mut changes: Vec<String> = spokes.collect();
     for a in 0..12 {
@@ -330,8 +288,8 @@ def watch_hub(h):
         }
     }
     let changes = format!("[{}]", changes.join(","));
-    ok(at, &["append", "clique.made", "--store", "flock", "--changes", &changes]);
-    let done = ok(at, &["run", "flock"]);
+    works(at, &["append", "clique.made", "--store", "flock", "--changes", &changes]);
+    let done = works(at, &["run", "flock"]);
     assert!(done.out.contains("watch_hub is suspended since @"), "{}", done.out);
     let said = json(at, &["run", "flock"]);
     assert_eq!(said["troubles"]["suspended"][0]["behavior"], "watch_hub");

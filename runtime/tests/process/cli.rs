@@ -1,50 +1,22 @@
-//! The tests that start the real binary: what only separate processes can show.
+//! The commands, one after the other and at once, over stores that others hold.
 //!
 //! With `STARLING_LONG=1` the backups during writes are made 100 times.
-#![allow(clippy::unwrap_used, reason = "a test says what failed where it fails")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
+use crate::{command, long, ok, run};
 
-fn command(folder: &Path, line: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
-    command.current_dir(folder).args(line).env("USER", "ann").env_remove("STARLING_STORE");
-    command
-}
-
-fn run(folder: &Path, line: &[&str]) -> Done {
-    let output = command(folder, line).stdin(Stdio::null()).output().unwrap();
-    Done {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Runs a command that works, and gives its output.
-fn ok(folder: &Path, line: &[&str]) -> String {
-    let done = run(folder, line);
-    assert_eq!(done.code, 0, "{line:?}: {}", done.err);
-    done.out
-}
-
+/// Runs a command that fails, and says so to people only.
 fn fails(folder: &Path, line: &[&str], code: i32, says: &str) {
-    let done = run(folder, line);
-    assert_eq!(done.code, code, "{line:?}: {}{}", done.out, done.err);
-    assert!(done.err.starts_with("error: ") && done.err.contains(says), "{line:?}: {}", done.err);
+    let done = crate::fails(folder, line, code, says);
+    assert!(done.err.starts_with("error: "), "{line:?}: {}", done.err);
     assert_eq!(done.out, "", "messages are no data");
 }
 
@@ -357,7 +329,7 @@ fn backups_and_guests_work_while_events_pour_in() {
     let folder = folder();
     let at = folder.path();
     ok(at, &["append", "flood.begins"]);
-    let long = std::env::var_os("STARLING_LONG").is_some();
+    let long = long();
     let (rounds, lines) = if long { (100, 2_000) } else { (3, 20_000) };
     let (tell, told) = channel();
     let started = std::time::Instant::now();
