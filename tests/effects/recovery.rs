@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use effect::{Class, Seen};
+use runtime::Scope;
 use serde_json::json;
 
 use super::{one, wishing};
@@ -82,6 +83,22 @@ fn what_can_be_queried_is_looked_at_first() {
         assert_eq!((tool.calls().len(), tool.looks()), (1, 1), "a person decides");
         assert_eq!(world.open()[0].commands.len(), 2);
     }
+}
+
+/// It was sent again to settle a doubt, and cancelled while it was out: the doubt remembered that
+/// nobody had cancelled it, and it was sent a third time.
+#[test]
+fn what_is_cancelled_while_it_is_sent_again_is_not_sent_once_more() {
+    let script = Scripted::new(Class::ReadOnly, [Does::Hangs, Does::Hangs]);
+    let (mut world, tool) = one(script);
+    world.until_called(&tool);
+    let mut world = world.crash();
+    world.settle_or(|_| tool.calls().len() == 2);
+    let at = log::Time::default();
+    world.running.engine.cancel(Scope::Branch, "user:ann", "enough", at).unwrap();
+    world.settle();
+    assert_eq!(tool.calls().len(), 2, "{}", world.story());
+    assert!(world.story().ends_with("reconciled.cancelled"), "{}", world.story());
 }
 
 /// Absent now and there later: what is pending is neither repeated nor assumed.

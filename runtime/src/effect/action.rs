@@ -61,7 +61,8 @@ pub(crate) struct Facts {
     pub(crate) denied: Option<(SmolStr, String)>,
     /// Whether a person approved this revision.
     pub(crate) approved: bool,
-    /// Whether it is to end: what has not left is ended, what is out is told to.
+    /// Whether it is to end: what has not left is ended, what is out is told to, and what is in
+    /// doubt is not sent again.
     pub(crate) cancelled: bool,
     pub(crate) stage: Stage,
     /// Attempts dispatched so far.
@@ -71,8 +72,6 @@ pub(crate) struct Facts {
     pub(crate) reserved: Charge,
     /// The request that a guard asks this to judge.
     pub(crate) judges: Option<Judges>,
-    /// Whether the guard itself turns the answer into its verdict.
-    pub(crate) hears: bool,
     /// When its first attempt was dispatched: a provider's window is counted from here.
     pub(crate) first: i64,
 }
@@ -86,6 +85,8 @@ pub(crate) struct Judges {
     pub(crate) actor: SmolStr,
     /// The match on which it was asked, if it has a pattern.
     pub(crate) question: Option<SmolStr>,
+    /// Whether the guard itself turns the answer into its verdict.
+    pub(crate) hears: bool,
 }
 
 /// How far an action is.
@@ -114,7 +115,6 @@ pub(crate) struct Running {
     pub(crate) epoch: u64,
     /// When it is over at the latest, or due.
     pub(crate) deadline: i64,
-    pub(crate) cancelling: bool,
     /// The doubt that this attempt is to settle, if it is sent again for that.
     pub(crate) doubt: Option<Box<Doubt>>,
 }
@@ -134,8 +134,6 @@ pub(crate) struct Doubt {
     pub(crate) person: Option<String>,
     /// Whether a look found that it did not take effect and no longer can.
     pub(crate) absent: bool,
-    /// Whether its cause was cancelled, so that it is not sent again.
-    pub(crate) cancelled: bool,
     /// What the attempt changes, as JSON.
     pub(crate) fingerprint: Option<String>,
 }
@@ -153,14 +151,18 @@ impl Action {
 }
 
 impl Facts {
-    /// Whether it is to end and nobody outside has to be asked for that.
-    pub(crate) fn is_to_end(&self) -> bool {
-        let is_out = match &self.stage {
+    /// Whether somebody outside may still be at it.
+    pub(crate) fn is_out(&self) -> bool {
+        match &self.stage {
             Stage::Running(running) => !is_inner(&running.executor),
             Stage::Unknown(_) => true,
             _ => false,
-        };
-        self.cancelled && !is_out
+        }
+    }
+
+    /// Whether it is to end and nobody outside has to be asked for that.
+    pub(crate) fn is_to_end(&self) -> bool {
+        self.cancelled && !self.is_out()
     }
 
     /// When something is to be done about it though nothing is heard from outside.

@@ -151,7 +151,7 @@ pub(crate) fn ended(effects: &Effects, action: &Action, ending: &Ending, now: Ti
 /// The verdict of a guard that asked an effect for it: what its result says, and no in doubt.
 fn judged(effects: &Effects, action: &Action, ending: &Ending, now: Time) -> Option<Draft> {
     let judges = action.facts.judges.as_ref()?;
-    if action.facts.hears && ending.status == "succeeded" {
+    if judges.hears && ending.status == "succeeded" {
         return None;
     }
     let target = effects.get(&judges.action).filter(|target| {

@@ -34,10 +34,10 @@ pub(crate) fn remedy(facts: &Facts, doubt: &Doubt, window: Duration, now: i64) -
     if let Some(why) = &doubt.person {
         return Remedy::Person(why.clone());
     }
-    if doubt.class == Class::ReadOnly && doubt.cancelled {
+    if doubt.class == Class::ReadOnly && facts.cancelled {
         return Remedy::Drop;
     }
-    if doubt.absent && !doubt.cancelled {
+    if doubt.absent && !facts.cancelled {
         return Remedy::Again("absent");
     }
     if doubt.class == Class::Opaque {
@@ -50,7 +50,7 @@ pub(crate) fn remedy(facts: &Facts, doubt: &Doubt, window: Duration, now: i64) -
     }
     match doubt.class {
         Class::ReadOnly => Remedy::Again("read_only"),
-        Class::Keyed if !doubt.cancelled => {
+        Class::Keyed if !facts.cancelled => {
             let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
             let over = now - facts.first > window;
             if over { Remedy::Look } else { Remedy::Again("same_key") }
@@ -80,7 +80,6 @@ mod tests {
             next: 0,
             person: None,
             absent: false,
-            cancelled: false,
             fingerprint: None,
         }
     }
@@ -107,11 +106,8 @@ mod tests {
 
     #[test]
     fn what_was_cancelled_is_not_sent_again() {
-        let facts = facts();
-        let check = |class| {
-            let doubt = Doubt { cancelled: true, ..doubt(class) };
-            remedy(&facts, &doubt, WINDOW, 1)
-        };
+        let facts = Facts { cancelled: true, ..facts() };
+        let check = |class| remedy(&facts, &doubt(class), WINDOW, 1);
         assert_eq!(check(Class::ReadOnly), Remedy::Drop);
         assert_eq!(check(Class::Keyed), Remedy::Look);
         assert_eq!(check(Class::Queryable), Remedy::Look);

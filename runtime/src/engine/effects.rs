@@ -165,7 +165,11 @@ impl Engine {
             }
             "behavior.disabled" | "behavior.enabled" => {
                 let name = payload["name"].as_str().unwrap_or("?");
-                self.check_switch(name, draft.kind == "behavior.enabled")?;
+                if draft.kind == "behavior.enabled" {
+                    self.check_enable(name)?;
+                } else {
+                    self.check_disable(name)?;
+                }
                 let waiting = self.waiting_of(name);
                 if waiting > 0 {
                     draft.payload.insert("withdrawn".to_owned(), json!(waiting));
@@ -222,8 +226,6 @@ impl Engine {
     /// Nobody waits for it, or the log failed.
     pub fn people_say(&mut self, draft: Draft) -> Result<(), EngineError> {
         let drafts = self.dressed(vec![draft])?;
-        // Who is switched on may be shown the log.
-        self.commit()?;
         self.land_effects(drafts)
     }
 }
@@ -231,12 +233,7 @@ impl Engine {
 impl State {
     /// Whether nothing is under way that could still change the workspace.
     pub(crate) fn is_still(&self) -> bool {
-        let moves = |action: &Action| match &action.facts.stage {
-            Stage::Running(running) => !is_inner(&running.executor),
-            Stage::Unknown(_) => true,
-            _ => false,
-        };
-        !self.effects.iter().any(moves)
+        !self.effects.iter().any(|action| action.facts.is_out())
     }
 
     /// The effects that are open, in the order in which they were requested.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use behaviors::Texts;
 use effect::{Answer, Blame, Call, Cancel, EffectError, Limits, Seen};
 use log::{Draft, EventId, Log, Time};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::effect::events::{self, After, Ending, Leaving, at};
 use crate::effect::reconcile::{LOOKS_MAX, Remedy, look_again_ms, remedy};
 use crate::effect::retry::{ATTEMPTS_MAX, limit_of, wait_ms};
 use crate::effect::timer::Timer;
-use crate::engine::Engine;
+use crate::engine::{Engine, text_of};
 
 /// The error of an attempt whose process ended while it was out.
 pub(super) fn lost() -> EffectError {
@@ -117,7 +118,7 @@ impl Driver {
                 // This attempt did nothing, so the one before it is still in doubt.
                 self.in_doubt(engine, &action, lost(), now)
             }
-            Answer::Cancelled if self.stopping && !running.cancelling => {
+            Answer::Cancelled if self.stopping && !action.facts.cancelled => {
                 // Nobody cancelled the action: the run stops, and the next one offers it again.
                 let retry = Some(("stop".to_owned(), 0, now.ms()));
                 let ending = ending_of(Answer::Cancelled);
@@ -158,7 +159,7 @@ impl Driver {
         let used = ledger.retries.get(&facts.goal).and_then(|all| all.get(domain.as_str()));
         let again = error.retryable
             && running.attempt < ATTEMPTS_MAX
-            && !running.cancelling
+            && !facts.cancelled
             && !ledger.cancelled.contains(&facts.goal)
             && used.copied().unwrap_or(0) < limit_of(engine.policy(), &domain);
         let ending = Ending::with("failed", error);
@@ -191,15 +192,16 @@ impl Driver {
             next: 0,
             person: None,
             absent: false,
-            cancelled: running.cancelling || before.is_some_and(|doubt| doubt.cancelled),
             fingerprint: None,
         };
-        let person = match self.remedy(action, &doubt, now) {
-            Remedy::Person(why) => Some(why),
-            _ => None,
+        // The first remedy is tried at once, a further one after a while; to drop it asks nobody.
+        let (person, wait) = match self.remedy(action, &doubt, now) {
+            Remedy::Person(why) => (Some(why), 0),
+            Remedy::Drop => (None, 0),
+            _ if looks == 0 => (None, 0),
+            _ => (None, look_again_ms(looks)),
         };
-        // The first remedy is tried at once, a further one after a while.
-        let next = if looks == 0 { now.ms() } else { now.ms() + look_again_ms(looks) };
+        let next = now.ms() + wait;
         let after = After { retry: None, doubt: Some((looks, next, person)) };
         let ending = Ending::with("unknown", error);
         let mut drafts =
@@ -266,7 +268,7 @@ impl Driver {
             Seen::Found(result) => {
                 approve::reconciled(effects, action, &Ending::succeeded(result), "look", now)
             }
-            Seen::Absent if doubt.cancelled => {
+            Seen::Absent if facts.cancelled => {
                 let ending = crate::effect::next::cancelled("it was not done");
                 approve::reconciled(effects, action, &ending, "look", now)
             }
@@ -298,8 +300,8 @@ impl Driver {
     pub(super) fn tell_cancelled(&self, engine: &Engine) {
         for ((id, _), flight) in &self.flights {
             let action = engine.effects().get(id);
-            let stage = action.map(|action| &action.facts.stage);
-            if matches!(stage, Some(Stage::Running(running)) if running.cancelling) {
+            let running = |facts: &Facts| matches!(facts.stage, Stage::Running(_));
+            if action.is_some_and(|action| action.facts.cancelled && running(&action.facts)) {
                 flight.cancel();
             }
         }
@@ -353,16 +355,5 @@ impl Driver {
 
 /// A value with its long texts in place.
 pub(super) fn whole(log: &Arc<dyn Log>, value: Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let blob = map.get("$blob").and_then(Value::as_str).filter(|_| map.len() == 3);
-            let text = blob.and_then(|hash| log.blob(&hash.parse().ok()?).ok().flatten());
-            match text.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()) {
-                Some(text) => Value::String(text),
-                None => map.into_iter().map(|(k, v)| (k, whole(log, v))).collect(),
-            }
-        }
-        Value::Array(items) => items.into_iter().map(|item| whole(log, item)).collect(),
-        other => other,
-    }
+    Texts::of(&|hash: &str| text_of(&**log, hash)).whole(value)
 }
