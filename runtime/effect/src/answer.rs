@@ -1,7 +1,7 @@
 //! What an attempt came to.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::error::EffectError;
 
@@ -21,6 +21,40 @@ pub enum Answer {
     Cancelled,
     /// It may have taken effect, or may still.
     Unknown(EffectError),
+}
+
+/// How deep a result may nest: an event holds 64 levels, some of which are its own.
+pub(crate) const RESULT_DEPTH_MAX: usize = 60;
+
+/// Whether an event can hold a value that nests no deeper than `depth`.
+///
+/// # Errors
+/// What of it cannot be stored, as the end of a sentence.
+pub(crate) fn storable(value: &Value, depth: usize) -> Result<(), String> {
+    within(value, depth, depth)
+}
+
+fn within(value: &Value, left: usize, depth: usize) -> Result<(), String> {
+    let Some(left) = left.checked_sub(1) else {
+        return Err(format!("is nested more than {depth} deep"));
+    };
+    match value {
+        Value::Number(number) => is_stored(number).then_some(()).ok_or_else(|| {
+            format!("has the number {number}, which fits neither 64 bits nor a float")
+        }),
+        Value::Array(items) => items.iter().try_for_each(|item| within(item, left, depth)),
+        Value::Object(map) => map.values().try_for_each(|inner| within(inner, left, depth)),
+        _ => Ok(()),
+    }
+}
+
+fn is_stored(number: &Number) -> bool {
+    let text = number.to_string();
+    let whole = !text.contains(['.', 'e', 'E']);
+    match whole {
+        true => number.as_i64().is_some() || number.as_u64().is_some(),
+        false => number.as_f64().is_some_and(f64::is_finite),
+    }
 }
 
 /// What an attempt changes, so that it can be recognised later.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool as Described};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Seen};
+use crate::answer::{Answer, RESULT_DEPTH_MAX, Seen, storable};
 use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
@@ -185,6 +185,15 @@ impl ServerTool {
             let what = format!("its result does not fit its own schema: {what}");
             let error = EffectError::new("result.schema", Blame::Tool, what, "mend the server");
             return self.doubtful(error);
+        }
+        if let Err(what) = storable(&result, RESULT_DEPTH_MAX) {
+            let what = format!("its result {what}");
+            return self.doubtful(EffectError::new(
+                "output.json",
+                Blame::Tool,
+                what,
+                "mend the server",
+            ));
         }
         let mut shown = json!({"content": blocks, "text": text});
         if let Some(value) = structured {

@@ -4,6 +4,7 @@
 mod capture;
 
 pub use capture::excerpt;
+pub(crate) use capture::is_long;
 pub(crate) use capture::{Capture, KEPT_BYTES};
 
 use std::os::fd::OwnedFd;

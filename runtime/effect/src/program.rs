@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, Seen};
+use crate::answer::{Answer, Seen, storable};
 use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
@@ -184,30 +184,6 @@ fn proposals(out: &Capture, limit: usize) -> Result<Vec<Value>, (&'static str, S
         found.push(value);
     }
     Ok(found)
-}
-
-/// Whether an event can hold a value.
-fn storable(value: &Value, depth: usize) -> Result<(), String> {
-    let Some(depth) = depth.checked_sub(1) else {
-        return Err(format!("is nested more than {DEPTH_MAX} deep"));
-    };
-    match value {
-        Value::Number(number) => is_stored(number).then_some(()).ok_or_else(|| {
-            format!("has the number {number}, which fits neither 64 bits nor a float")
-        }),
-        Value::Array(items) => items.iter().try_for_each(|item| storable(item, depth)),
-        Value::Object(map) => map.values().try_for_each(|inner| storable(inner, depth)),
-        _ => Ok(()),
-    }
-}
-
-fn is_stored(number: &Number) -> bool {
-    let text = number.to_string();
-    let whole = !text.contains(['.', 'e', 'E']);
-    match whole {
-        true => number.as_i64().is_some() || number.as_u64().is_some(),
-        false => number.as_f64().is_some_and(f64::is_finite),
-    }
 }
 
 impl Executor for Program {

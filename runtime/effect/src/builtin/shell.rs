@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::executor::{Executor, Limits, Pending};
-use crate::process::{Command, Done, How, excerpt};
+use crate::process::{Command, Done, How, is_long};
 use crate::sandbox::Confines;
 use crate::schema::Schema;
 use crate::tools::judge::cut_short;
@@ -122,9 +122,10 @@ pub(super) fn failure(code: i32, done: &Done) -> EffectError {
     let all = format!("{err}\n{out}");
     let error =
         |what: &str| EffectError::new("process.exit", Blame::Tool, what, "see what it wrote");
-    match excerpt(&all) {
-        None => error(format!("{head}\n{all}").trim_end()),
-        Some(_) => error(&head).with_output(all),
+    if is_long(&all) {
+        error(&head).with_output(all)
+    } else {
+        error(format!("{head}\n{all}").trim_end())
     }
 }
 

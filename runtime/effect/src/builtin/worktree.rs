@@ -70,7 +70,10 @@ pub fn add(sandbox: Sandbox, from: &Path, to: &Path, commit: &str) -> Result<(),
     let done = threads.block_on(command.run(&call, &Limits::default()));
     let failed = match done {
         Ok(done) if done.how == How::Exit(0) => return Ok(()),
-        Ok(done) => machine(format!("git worktree: {:?}: {}", done.how, done.err.text().trim())),
+        Ok(done) if done.how == How::TimedOut => {
+            machine(format!("git worktree took longer than {} s", TIME_MAX.as_secs()))
+        }
+        Ok(done) => machine(format!("git worktree failed: {}", done.err.text().trim())),
         Err(error) => error,
     };
     // What is half made is no workspace of anybody.

@@ -144,11 +144,16 @@ impl Capture {
     }
 }
 
+/// Whether a text is so long that an excerpt stands for it.
+pub(crate) fn is_long(text: &str) -> bool {
+    text.len() > EXCERPT_BYTES_MAX
+}
+
 /// What stands for a text where it is too long: its beginning, its end, and the first lines between
 /// them that tell of errors, at most 4 KiB. Nothing for a text that is no longer than that.
 #[must_use]
 pub fn excerpt(text: &str) -> Option<String> {
-    if text.len() <= EXCERPT_BYTES_MAX {
+    if !is_long(text) {
         return None;
     }
     let mut capture = Capture::new(2 * EXCERPT_END);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::file::ToolFile;
-use crate::answer::{Answer, Seen};
+use crate::answer::{Answer, RESULT_DEPTH_MAX, Seen, storable};
 use crate::class::Class;
 use crate::error::{Blame, EffectError};
 use crate::process::{Capture, Done, How};
@@ -100,6 +100,10 @@ fn result(file: &ToolFile, out: &Capture) -> Result<Value, EffectError> {
         let what = format!("its output is no JSON: {error}\n{shown}");
         let error = wrong("output.json", what, "let it print one JSON value and nothing else");
         if shown.len() < text.len() { error.with_output(text) } else { error }
+    })?;
+    storable(&value, RESULT_DEPTH_MAX).map_err(|what| {
+        let action = "let it print what can be kept: 64-bit numbers, floats, flatter values";
+        wrong("output.json", format!("its output {what}"), action).with_output(out.text())
     })?;
     if let Some(schema) = &file.result {
         schema.check(&value).map_err(|what| {

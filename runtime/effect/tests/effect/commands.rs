@@ -65,6 +65,8 @@ fn how_a_command_ends_says_what_is_known() {
         ("exit 75", "read_only", "failed process.exit"),
         ("echo no json", "keyed", "unknown output.json"),
         ("echo no json", "read_only", "failed output.json"),
+        ("echo '{\"n\": 1e999}'", "keyed", "unknown output.json"),
+        ("echo '{\"n\": 1e999}'", "read_only", "failed output.json"),
         ("kill -9 $$", "opaque", "unknown process.signal"),
         ("kill -9 $$", "read_only", "failed process.signal"),
         ("echo '{\"paid\": \"much\"}'", "opaque", "unknown result.schema"),
