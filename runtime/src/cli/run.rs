@@ -132,6 +132,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let people = args.wait || shell.shows_progress() && std::io::stdin().is_terminal();
     engine.note_undeclared();
     let looks = if args.poll { Looks::Always } else { Looks::WhenTold };
+    // A branch keeps the seed it began with, whatever the file says.
+    let overrides = Overrides { seed: Some(flock.seed), ..overrides };
     let mut live = Live::start(&args.flock, &overrides, &flock, looks, args.follow, shell);
     let mut going = Going {
         until: until.as_ref(),
