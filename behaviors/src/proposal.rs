@@ -149,6 +149,15 @@ impl<'f> Proposals<'f> {
         Ok(number)
     }
 
+    /// Proposes all that a reaction elsewhere proposed, and prints what it printed.
+    ///
+    /// # Errors
+    /// A proposal breaks a rule.
+    pub fn take(&mut self, reply: Reply) -> Result<(), ReactError> {
+        self.reply.printed.extend(reply.printed);
+        reply.proposals.into_iter().try_for_each(|proposal| self.push(proposal).map(|_| ()))
+    }
+
     /// How many events are proposed so far: the number of the next one.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -51,6 +51,8 @@ pub use outside::{Start, start_branch};
 pub use refire::{Divergence, Refired, refire};
 pub(crate) use resolve::resolved;
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
+pub(crate) use subscription::load_payload;
+pub(crate) use wave::text_of;
 
 use self::activation::Activation;
 use self::catching::Past;

@@ -29,12 +29,7 @@ impl Behavior for ScriptBehavior {
     }
 
     fn react(&self, firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError> {
-        let reply = self.run(firing)?;
-        reply.printed.into_iter().for_each(|line| out.print(line));
-        for proposal in reply.proposals {
-            out.push(proposal)?;
-        }
-        Ok(())
+        out.take(self.run(firing)?)
     }
 }
 

@@ -46,7 +46,8 @@ impl Bucket {
     fn with(first: &[u64], second: &[u64], third: &[u64]) -> Bucket {
         let len = first.len() + second.len() + third.len();
         let free = len.next_multiple_of(ROOM) - len;
-        let room = [first, second, third, &[0; ROOM][..free]].concat().into();
+        let entries = first.iter().chain(second).chain(third).copied();
+        let room = entries.chain(std::iter::repeat_n(0, free)).collect();
         Bucket { len: u32::try_from(len).expect("elements have numbers"), room }
     }
 

@@ -35,8 +35,8 @@ pub(super) enum Failure {
 pub(super) fn scripts_elsewhere() -> Result<(), Failure> {
     crate::scripts::run_elsewhere().map_err(|error| {
         Failure::Failed(format!(
-            "the process that runs scripts cannot be started: {error}; `starling run --trust` runs \
-             scripts without it"
+            "the process that runs scripts cannot be started: {error}; only `starling run --trust` \
+             runs scripts without it"
         ))
     })
 }

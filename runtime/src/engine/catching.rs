@@ -9,14 +9,12 @@
 
 use std::collections::VecDeque;
 
-use behaviors::Stream;
 use log::{Bound, BranchId, Event, Log, LogError, Offset, read};
 use projection::{Born, Row};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::activation::Activation;
 use super::error::FoldError;
-use super::settings::Schedule;
 use super::state::State;
 use super::subscription::Subscription;
 
@@ -97,12 +95,7 @@ impl State {
         let trigger = &subscription.metadata.trigger;
         let bound = vec![Bound::Element(format_smolstr!("{}", heard.id()))];
         let row = Row { bound, order: vec![Born { offset: heard.offset(), index: 0 }] };
-        let mut ticket = 0;
-        if self.settings.schedule == Schedule::Random {
-            let seed = self.settings.seed;
-            let stream = Stream::of_ticket(seed, cause.id(), name, &row.bound[..]);
-            ticket = self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16);
-        }
+        let ticket = self.ticket(cause.id(), name, &row);
         // Where the branch ends by now: what followed from the events before it is not held up.
         let now = self.head.last().expect("a branch on which something is loaded has events");
         let after = trigger.after_ms.map(|ms| heard.time().ms().saturating_add_unsigned(ms));
@@ -121,10 +114,7 @@ impl State {
             answered: false,
             event: cause,
         };
-        match after.filter(|due| *due > self.clock) {
-            Some(due) => self.agenda.delay(due, activation),
-            None => self.agenda.insert(activation),
-        }
+        self.enqueue(after, activation);
         Ok(())
     }
 

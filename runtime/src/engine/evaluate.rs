@@ -27,7 +27,8 @@ pub(crate) fn evaluate(
     bind(state, activation, library, texts, |behavior, firing| {
         let metadata = behavior.metadata();
         // Where a flock wants all declared, who declares nothing may do nothing.
-        let strict = state.settings.strict.then(|| metadata.strict());
+        let silent = metadata.emits.is_none() || metadata.writes.is_none();
+        let strict = (state.settings.strict && silent).then(|| metadata.strict());
         let mut out = Proposals::new(strict.as_ref().unwrap_or(metadata), firing);
         behavior.react(firing, &mut out)?;
         out.finish()

@@ -23,7 +23,7 @@ use super::subscription::Subscription;
 use crate::effect::{Action, Facts, Ledger};
 
 /// The version of the fold's rules and of this layout. Another version's snapshots are not read.
-pub(crate) const RULES_VERSION: u32 = 4;
+pub(crate) const RULES_VERSION: u32 = 5;
 
 /// All of a state but its graph.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,5 +1,4 @@
 //! The loaded behaviors as the rest of the runtime sees them: in place, switched off and broken.
-//! and what is broken.
 
 use std::sync::Arc;
 
@@ -10,6 +9,9 @@ use smol_str::SmolStr;
 use super::Engine;
 use super::state::Rejection;
 use super::subscription::Subscription;
+
+/// The kinds of event after which a behavior is there that was not, or another version of it.
+pub(super) const LOADS: [&str; 2] = ["behavior.loaded", "behavior.enabled"];
 
 impl Engine {
     /// The behaviors of the branch, by name, each with its path; those that are switched off too.
@@ -100,19 +102,21 @@ impl Engine {
         all.map(|(name, c)| (name.clone(), c.next.get(), c.cause.offset().get())).collect()
     }
 
-    /// Whether a person may switch a behavior on or off.
-    pub(super) fn check_switch(&mut self, name: &str, on: bool) -> Result<(), String> {
-        if on {
-            let known = self.state.disabled.get(name);
-            let known = known.ok_or_else(|| match self.state.subscriptions.get(name) {
-                Some(_) => format!("`{name}` is not disabled"),
-                None => self.no_behavior(name),
-            })?;
-            if let Some(loaded) = known.clone() {
-                self.library.require(&loaded).map_err(|error| error.to_string())?;
-            }
-            return Ok(());
+    /// Whether a behavior can be switched on; its code is at hand then.
+    pub(super) fn check_enable(&mut self, name: &str) -> Result<(), String> {
+        let known = self.state.disabled.get(name);
+        let known = known.ok_or_else(|| match self.state.subscriptions.get(name) {
+            Some(_) => format!("`{name}` is not disabled"),
+            None => self.no_behavior(name),
+        })?;
+        match known.clone() {
+            Some(loaded) => self.library.require(&loaded).map_err(|error| error.to_string()),
+            None => Ok(()),
         }
+    }
+
+    /// Whether a behavior can be switched off.
+    pub(super) fn check_disable(&self, name: &str) -> Result<(), String> {
         if self.state.disabled.contains_key(name) {
             return Err(format!("`{name}` is disabled already; starling enable {name} undoes it"));
         }

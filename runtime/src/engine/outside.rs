@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use super::catching::Past;
 use super::fire::{Keys, Staged};
 use super::forge::forged;
+use super::loaded::LOADS;
 use super::state::{STEPS_MAX, State};
 use super::{Engine, EngineError};
 
@@ -152,11 +153,6 @@ impl Engine {
     /// # Errors
     /// As `outside`.
     pub(crate) fn reload(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
-        if drafts.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Who catches up is shown the log, so what came before is in it.
-        self.commit()?;
         self.land_outside(drafts)
     }
 
@@ -166,6 +162,10 @@ impl Engine {
     }
 
     pub(super) fn land_outside(&mut self, drafts: Vec<Draft>) -> Result<Vec<Landed>, EngineError> {
+        // Who catches up is shown the log, so what came before is in it.
+        if drafts.iter().any(|draft| LOADS.contains(&draft.kind.as_str())) {
+            self.commit()?;
+        }
         let mut staged: Vec<Staged> = Vec::with_capacity(drafts.len());
         let mut landed = Vec::with_capacity(drafts.len());
         let staging: Result<(), EngineError> = drafts.into_iter().try_for_each(|draft| {
@@ -245,9 +245,6 @@ impl Engine {
             return Err(AppendError::TailMoved { branch: self.branch, expected, actual }.into());
         }
         let drafts = self.dressed(offer.drafts)?;
-        if drafts.iter().any(|draft| draft.kind == "behavior.enabled") {
-            self.commit()?;
-        }
         let landed = self.land_outside(drafts)?;
         let head = self.commit()?;
         Ok(Appended { head, link: self.wave.link(), landed })

@@ -10,6 +10,7 @@ use super::catching::Past;
 use super::evaluate::evaluate;
 use super::fire::{Keys, fire};
 use super::library::Library;
+use super::loaded::LOADS;
 use super::state::State;
 use super::wave::text_of;
 use super::{EngineError, FoldError};
@@ -163,7 +164,7 @@ fn line(log: &dyn Log, event: &Event) -> String {
 
 /// Makes sure that the code of what an event loaded is at hand.
 fn require(state: &State, event: &Event, library: &mut Library) -> Result<(), EngineError> {
-    if !["behavior.loaded", "behavior.enabled"].contains(&event.kind()) {
+    if !LOADS.contains(&event.kind()) {
         return Ok(());
     }
     state.subscriptions.iter().try_for_each(|subscription| library.require(subscription))

@@ -361,12 +361,7 @@ impl State {
         chain: &Chain,
         carried: Option<Vec<Carried>>,
     ) {
-        let mut ticket = 0;
-        if self.settings.schedule == Schedule::Random {
-            let name = subscription.name.as_str();
-            let stream = Stream::of_ticket(self.settings.seed, event.id(), name, &row.bound[..]);
-            ticket = self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16);
-        }
+        let ticket = self.ticket(event.id(), &subscription.name, &row);
         let activation = Activation {
             behavior: subscription.name.clone(),
             order: subscription.metadata.order,
@@ -384,6 +379,21 @@ impl State {
         };
         let after = subscription.metadata.trigger.after_ms;
         let due = after.map(|ms| event.time().ms().saturating_add_unsigned(ms));
+        self.enqueue(due, activation);
+    }
+
+    /// The ticket of an activation: under `random` an integer drawn from a stream of its own onto
+    /// that of the activation taken last.
+    pub(super) fn ticket(&self, cause: EventId, behavior: &str, row: &Row) -> u64 {
+        if self.settings.schedule != Schedule::Random {
+            return 0;
+        }
+        let stream = Stream::of_ticket(self.settings.seed, cause, behavior, &row.bound[..]);
+        self.last.as_ref().map_or(0, |last| last.ticket) + 1 + stream.below(1 << 16)
+    }
+
+    /// Lets an activation wait: for its turn, or for its time by the recorded clock.
+    pub(super) fn enqueue(&mut self, due: Option<i64>, activation: Activation) {
         match due.filter(|due| *due > self.clock) {
             Some(due) => self.agenda.delay(due, activation),
             None => self.agenda.insert(activation),

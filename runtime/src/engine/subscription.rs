@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use behaviors::{Condition, Metadata};
+use behaviors::{Condition, Loaded, Metadata};
 use log::{Event, EventId, ValueRef};
 use projection::{Delta, Graph, Pattern, Variable};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use smol_str::{SmolStr, format_smolstr};
 
 use super::error::FoldError;
@@ -66,6 +66,19 @@ impl Subscription {
         let loaded = event.clone();
         Ok(Subscription { metadata, pattern, reads, hash, actor, loaded, name, asks })
     }
+}
+
+/// The payload of the event that loads a behavior from a file of this path and hash.
+pub(crate) fn load_payload(loaded: &Loaded, path: &str, hash: &str) -> Map<String, Value> {
+    let mut payload = Map::new();
+    if let Some(effect) = loaded.behavior().asks() {
+        payload.insert("asks".to_owned(), json!(effect));
+    }
+    payload.insert("name".to_owned(), json!(loaded.metadata().name));
+    payload.insert("path".to_owned(), json!(path));
+    payload.insert("hash".to_owned(), json!(hash));
+    payload.insert("metadata".to_owned(), Value::Object(loaded.metadata().to_json()));
+    payload
 }
 
 impl Subscription {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use behaviors::{Loaded, Texts};
 use bytes::Bytes;
 use log::{BranchId, Derivation, Draft, Event, EventId, Hash, Log, LogError, Time};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::catching::Past;
@@ -17,8 +17,8 @@ use super::evaluate::evaluate;
 use super::fire::{Keys, Staged, fire};
 use super::library::Library;
 use super::state::State;
-use super::subscription::Subscription;
-use super::wave::text_of;
+use super::subscription::{Subscription, load_payload};
+use super::wave::text_in;
 use crate::effect::{Action, Ending, ended};
 
 /// Behaviors on a world of their own.
@@ -57,10 +57,7 @@ impl<'l> Seen<'l> {
     }
 
     fn text(&self, hash: &str) -> Option<String> {
-        match hash.parse().ok().and_then(|hash: Hash| self.texts.get(&hash)) {
-            Some(text) => String::from_utf8(text.to_vec()).ok(),
-            None => text_of(self.log?.0, hash),
-        }
+        text_in(&self.texts, self.log.map(|(log, _)| log), hash)
     }
 }
 
@@ -211,13 +208,6 @@ pub(crate) struct Asked {
 fn load_draft(loaded: &Loaded, time: Time) -> Draft {
     let name = loaded.metadata().name.as_str();
     let id = Derivation::new().text("trial").text(name).finish();
-    let mut payload = Map::new();
-    payload.insert("name".to_owned(), json!(name));
-    payload.insert("path".to_owned(), json!(""));
-    payload.insert("hash".to_owned(), json!(loaded.hash().to_string()));
-    payload.insert("metadata".to_owned(), Value::Object(loaded.metadata().to_json()));
-    if let Some(effect) = loaded.behavior().asks() {
-        payload.insert("asks".to_owned(), json!(effect));
-    }
+    let payload = load_payload(loaded, "", &loaded.hash().to_string());
     Draft { payload, time, ..Draft::new(id, "behavior.loaded", "runtime") }
 }

@@ -72,10 +72,7 @@ impl Wave {
 
     /// A long text by its hash, durable or not.
     pub(crate) fn text(&self, hash: &str) -> Option<String> {
-        match hash.parse().ok().and_then(|hash: Hash| self.texts.get(&hash)) {
-            Some(text) => String::from_utf8(text.to_vec()).ok(),
-            None => text_of(&*self.log, hash),
-        }
+        text_in(&self.texts, Some(&*self.log), hash)
     }
 
     /// To be called after each firing: sends the wave when it is full.
@@ -125,6 +122,18 @@ impl Wave {
         self.keys.clear();
         self.texts.clear();
         Ok(self.durable)
+    }
+}
+
+/// A long text by its hash, from those at hand or from a log.
+pub(super) fn text_in(
+    texts: &HashMap<Hash, Bytes>,
+    log: Option<&dyn Log>,
+    hash: &str,
+) -> Option<String> {
+    match hash.parse().ok().and_then(|hash: Hash| texts.get(&hash)) {
+        Some(text) => String::from_utf8(text.to_vec()).ok(),
+        None => text_of(log?, hash),
     }
 }
 

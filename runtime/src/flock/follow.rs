@@ -154,7 +154,7 @@ impl Watching {
         self.look();
         // Asked once for each look: it looks at every file, and most events concern nobody.
         let mut polls = self.polls();
-        let mut stamps = self.stamps();
+        let mut stamps = if polls { self.stamps() } else { Vec::new() };
         loop {
             let told = if polls {
                 self.told.recv_timeout(POLL)

@@ -1,6 +1,9 @@
 //! The forms of a behavior's file: a script, a prompt, an executable in any language.
 
+use std::ffi::OsStr;
 use std::fmt;
+
+use super::folders::is_temporary;
 
 /// What a file of the folder `behaviors` is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +19,9 @@ pub(crate) enum Form {
 impl Form {
     /// The form of a file, by its name; none if it is surely no behavior.
     pub(crate) fn of_name(name: &str) -> Option<Form> {
-        let temporary = name.starts_with(['.', '#']) || name.ends_with(['~', '#']);
-        let leftover = [".swp", ".tmp", ".bak", ".orig", ".rej", ".disabled", ".toml", ".jsonl"];
+        let beside = [".toml", ".jsonl"].iter().any(|ending| name.ends_with(ending));
         let readme = name.eq_ignore_ascii_case("readme.md");
-        if temporary || readme || leftover.iter().any(|ending| name.ends_with(ending)) {
+        if is_temporary(OsStr::new(name)) || beside || readme {
             return None;
         }
         Some(Form::of_path(name))

@@ -64,11 +64,15 @@ pub(crate) fn lint(flock: &Flock) -> Vec<Finding> {
             }),
         }
     }
+    let grants = flock.granted("effects");
+    let granted: Vec<KindPattern> =
+        grants.iter().filter_map(|text| KindPattern::parse(text).ok()).collect();
+    let tools = effect::tools::list(&flock.folder).map_or(Vec::new(), |listing| listing.tools);
     for declared in &all {
         described(declared, &mut found);
         declares(declared, &mut found);
         guards(declared, &mut found);
-        effects(flock, declared, &mut found);
+        effects(flock, &granted, &tools, declared, &mut found);
     }
     // What a broken file would make or wake is not known.
     if flock.sources.iter().all(|source| source.declared.is_ok()) {
@@ -159,11 +163,13 @@ fn guards(declared: &Declared<'_>, found: &mut Vec<Finding>) {
 }
 
 /// Effects that nobody grants, or nobody does.
-fn effects(flock: &Flock, declared: &Declared<'_>, found: &mut Vec<Finding>) {
-    let grants = flock.granted("effects");
-    let granted: Vec<KindPattern> =
-        grants.iter().filter_map(|text| KindPattern::parse(text).ok()).collect();
-    let tools = effect::tools::list(&flock.folder).map_or(Vec::new(), |listing| listing.tools);
+fn effects(
+    flock: &Flock,
+    granted: &[KindPattern],
+    tools: &[effect::tools::Listed],
+    declared: &Declared<'_>,
+    found: &mut Vec<Finding>,
+) {
     for effect in &declared.metadata.effects {
         let Some(name) = effect.exact() else { continue };
         if name.starts_with("exec:") {

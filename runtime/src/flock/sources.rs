@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use behaviors::Loaded;
 use forms::ProgramFile;
 use log::Hash;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use smol_str::SmolStr;
 
 use super::FlockError;
 use super::folders::{self, Found};
 use super::form::Form;
+use crate::engine::load_payload;
 
 /// A behavior file: its text, and what it declares.
 #[derive(Clone, Debug)]
@@ -226,16 +227,7 @@ impl Source {
 
     /// The payload of the event that loads one of its behaviors.
     pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
-        let mut payload = Map::new();
-        if let Some(effect) = loaded.behavior().asks() {
-            payload.insert("asks".to_owned(), json!(effect));
-        }
-        payload.insert("name".to_owned(), json!(loaded.metadata().name));
-        payload.insert("path".to_owned(), json!(self.path));
-        payload.insert("hash".to_owned(), json!(self.hash.to_string()));
-        let metadata = Value::Object(loaded.metadata().to_json());
-        payload.insert("metadata".to_owned(), metadata);
-        payload
+        load_payload(loaded, &self.path, &self.hash.to_string())
     }
 }
 

@@ -136,7 +136,8 @@ impl Host {
             let started = start(&self.program);
             self.running = Some(started.map_err(|error| {
                 let program = self.program.display();
-                ReactError::new(format!("{program} cannot be started to run scripts: {error}"))
+                let what = format!("{program} cannot be started to run scripts: {error}");
+                ReactError { stopped: true, ..ReactError::new(what) }
             })?);
             for script in self.scripts.clone() {
                 self.load(&script.path, &script.text)?;
@@ -336,11 +337,6 @@ impl Behavior for Remote {
     }
 
     fn react(&self, firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError> {
-        let reply = self.worker.host().react(self.place, firing.encode())?;
-        reply.printed.into_iter().for_each(|line| out.print(line));
-        for proposal in reply.proposals {
-            out.push(proposal)?;
-        }
-        Ok(())
+        out.take(self.worker.host().react(self.place, firing.encode())?)
     }
 }
