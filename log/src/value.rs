@@ -223,7 +223,18 @@ impl<'a> MapRef<'a> {
     /// The encoded value of `key`.
     #[must_use]
     pub fn get_encoded(self, key: &str) -> Option<&'a [u8]> {
-        self.iter_encoded().find(|(name, _)| *name == key).map(|(_, value)| value)
+        let mut rest = self.0;
+        while !rest.is_empty() {
+            // What is passed over need not be read as a text.
+            let length = take_length(&mut rest);
+            let name = take_bytes(&mut rest, length);
+            let start = rest;
+            skip(&mut rest);
+            if name == key.as_bytes() {
+                return Some(&start[..start.len() - rest.len()]);
+            }
+        }
+        None
     }
 
     /// The value at a path of keys.

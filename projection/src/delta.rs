@@ -11,7 +11,9 @@ pub struct Delta {
     pub(crate) offset: Offset,
     /// What was touched, and how it was before. After the event: by element, each once.
     pub(crate) touched: Vec<(ElementRef, Option<Element>)>,
-    /// How many of them are no longer there.
+    /// Whether anything was removed while the event was applied.
+    pub(crate) removals: bool,
+    /// How many of what was touched are no longer there.
     pub(crate) gone: usize,
     /// For each change, what it made or touched.
     pub(crate) targets: Vec<Option<ElementRef>>,
@@ -149,19 +151,22 @@ impl Delta {
     pub(crate) fn begin(&mut self, offset: Offset, counters: Counters) {
         self.touched.clear();
         self.targets.clear();
-        (self.offset, self.counters, self.gone, self.schemas) = (offset, counters, 0, None);
+        (self.offset, self.counters, self.schemas) = (offset, counters, None);
+        (self.removals, self.gone) = (false, 0);
     }
 
     /// Brings what was touched into its order. What came and went within the event is forgotten.
     pub(crate) fn finish(&mut self, graph: &Graph) {
         self.touched.sort_unstable_by_key(|(element, _)| *element);
-        let mut gone = 0;
-        self.touched.retain(|(element, before)| {
-            let is_gone = graph.stored(*element).is_none();
-            gone += usize::from(is_gone && before.is_some());
-            !is_gone || before.is_some()
-        });
-        self.gone = gone;
+        if self.removals {
+            let mut gone = 0;
+            self.touched.retain(|(element, before)| {
+                let is_gone = graph.stored(*element).is_none();
+                gone += usize::from(is_gone && before.is_some());
+                !is_gone || before.is_some()
+            });
+            self.gone = gone;
+        }
         let twice = self.touched.windows(2).any(|pair| pair[0].0 == pair[1].0);
         assert!(!twice, "an element is touched once");
     }

@@ -72,7 +72,8 @@ impl Graph {
             if self.stored(reference).is_some() {
                 self.replace_element(reference, element);
             } else {
-                self.insert_element(reference, element);
+                let free = self.insert_element(reference, element);
+                assert!(free, "what had the id meanwhile is gone");
             }
         }
         self.reset_counters(delta.counters);

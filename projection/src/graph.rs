@@ -22,9 +22,8 @@ pub(crate) use pages::Pages;
 pub(crate) use store::Counters;
 pub(crate) use types::Types;
 
-use std::sync::Arc;
-
 use log::{Head, ValueRef};
+use triomphe::Arc;
 
 use crate::fold::Scratch;
 use crate::schema::Schemas;

@@ -168,11 +168,6 @@ impl<'f> Fold<'f> {
     fn insert(&mut self, new: New<'_>) -> Result<ElementRef, Refusal> {
         let (change, is_edge) = (self.index, new.ends.0 != NO_END);
         let bytes = &mut self.scratch.bytes;
-        if self.graph.reference_of(bytes).is_some() {
-            let id = String::from_utf8_lossy(bytes).into_owned();
-            let instead = if is_edge { "ensure_link" } else { "ensure" };
-            return Err(Refusal::Exists { change, id, instead });
-        }
         let Some(reference) = self.graph.next_reference(is_edge) else {
             let what = if is_edge { "edges" } else { "nodes" };
             return Err(Refusal::Full { change, what, limit: NUMBER_MAX });
@@ -191,7 +186,11 @@ impl<'f> Fold<'f> {
             to: new.ends.1,
             marked: 0,
         };
-        self.graph.insert_element(reference, element);
+        if !self.graph.insert_element(reference, element) {
+            let id = String::from_utf8_lossy(&bytes[..id_length as usize]).into_owned();
+            let instead = if is_edge { "ensure_link" } else { "ensure" };
+            return Err(Refusal::Exists { change, id, instead });
+        }
         self.delta.touched.push((reference, None));
         Ok(reference)
     }
@@ -285,6 +284,7 @@ impl<'f> Fold<'f> {
 
     fn remove_one(&mut self, target: ElementRef) {
         let old = self.graph.remove_element(target);
+        self.delta.removals = true;
         // What this event changed before, or made, has its old state in the delta already.
         if old.changed != self.offset {
             self.delta.touched.push((target, Some(old)));

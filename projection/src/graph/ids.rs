@@ -4,7 +4,7 @@
 //! by linear hashing has no moment at which everything moves, so no event is slower than its
 //! neighbors.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::element::{EdgeRef, ElementRef, NodeRef};
 use super::pages::Pages;
@@ -14,7 +14,7 @@ use super::pages::Pages;
 /// searched and copied.
 const LOAD: usize = 32;
 /// A bucket has room for a multiple of so many entries.
-const ROOM: usize = 8;
+const ROOM: usize = 16;
 /// How many entries before and after the likely place are compared at once.
 const NEAR: usize = 6;
 /// The bit that tells edges from nodes.
@@ -46,18 +46,26 @@ impl Bucket {
     fn with(first: &[u64], second: &[u64], third: &[u64]) -> Bucket {
         let len = first.len() + second.len() + third.len();
         let free = len.next_multiple_of(ROOM) - len;
-        let entries = first.iter().chain(second).chain(third).copied();
-        let room = entries.chain(std::iter::repeat_n(0, free)).collect();
-        Bucket { len: u32::try_from(len).expect("elements have numbers"), room }
+        let entries = [first, second, third, &[0; ROOM][..free]].concat();
+        let len = u32::try_from(len).expect("elements have numbers");
+        Bucket { len, room: entries.into_iter().collect() }
     }
 
     fn entries(&self) -> &[u64] {
         &self.room[..self.len as usize]
     }
 
-    /// Adds an entry, in place if nobody shares the bucket and there is room.
-    fn insert(&mut self, entry: u64) {
-        let (len, at) = (self.len as usize, start_of(self.entries(), (entry >> 32) as u32));
+    /// The elements of a hash, and where they begin.
+    fn equal(&self, hash: u32) -> (usize, impl Iterator<Item = ElementRef>) {
+        let entries = self.entries();
+        let at = start_of(entries, hash);
+        let equal = entries[at..].iter().take_while(move |entry| (**entry >> 32) as u32 == hash);
+        (at, equal.map(|entry| ElementRef::unpacked(*entry as u32)))
+    }
+
+    /// Adds an entry at its place, without a copy if nobody shares the bucket and there is room.
+    fn insert(&mut self, at: usize, entry: u64) {
+        let len = self.len as usize;
         match Arc::get_mut(&mut self.room) {
             Some(own) if len < own.len() => {
                 own.copy_within(at..len, at + 1);
@@ -66,6 +74,12 @@ impl Bucket {
             }
             _ => *self = Bucket::with(&self.entries()[..at], &[entry], &self.entries()[at..]),
         }
+    }
+}
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Bucket::of(&[])
     }
 }
 
@@ -148,11 +162,7 @@ impl Ids {
 
     /// The element with this hash that `is_it` accepts.
     pub(crate) fn find(&self, hash: u32, is_it: impl Fn(ElementRef) -> bool) -> Option<ElementRef> {
-        let entries = self.buckets.get(self.bucket_of(hash))?.entries();
-        let equal = entries[start_of(entries, hash)..]
-            .iter()
-            .take_while(|entry| (**entry >> 32) as u32 == hash);
-        equal.map(|entry| ElementRef::unpacked(*entry as u32)).find(|element| is_it(*element))
+        self.buckets.get(self.bucket_of(hash))?.equal(hash).1.find(|element| is_it(*element))
     }
 
     /// Reads the place where the entry of a hash should be.
@@ -162,19 +172,27 @@ impl Ids {
         entries[guess(entries, hash)]
     }
 
-    /// Adds an element, which must be absent.
-    pub(crate) fn insert(&mut self, hash: u32, element: ElementRef) {
-        let entry = entry_of(hash, element);
+    /// Adds an element, unless `is_it` accepts one of the same hash; whether it was added.
+    #[must_use]
+    pub(crate) fn insert(
+        &mut self,
+        hash: u32,
+        element: ElementRef,
+        is_it: impl Fn(ElementRef) -> bool,
+    ) -> bool {
         let number = self.bucket_of(hash);
-        if self.buckets.get(number).is_none() {
-            self.buckets.insert(number, Bucket::of(&[entry]));
-        } else {
-            self.buckets.get_mut(number).insert(entry);
+        let bucket = self.buckets.get_or_default(number);
+        let (at, mut equal) = bucket.equal(hash);
+        if equal.any(is_it) {
+            return false;
         }
+        drop(equal);
+        bucket.insert(at, entry_of(hash, element));
         self.len += 1;
         if self.len > self.bucket_count as usize * LOAD {
             self.split_next();
         }
+        true
     }
 
     /// Takes an element away, which must be there.
@@ -263,7 +281,7 @@ mod tests {
             if number % 1_000 == 0 {
                 kept.push((number, ids.clone()));
             }
-            ids.insert(hash(number), element(number));
+            assert!(ids.insert(hash(number), element(number), |_| false));
         }
         for number in (0..5_000).step_by(3) {
             ids.remove(hash(number), element(number));

@@ -3,7 +3,7 @@
 //! A clone copies one pointer. The first write after it copies one root, one directory and one
 //! page; what was not written stays shared, and no write is ever seen through another clone.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// Slots on a page.
 const PAGE: usize = 64;
@@ -86,18 +86,38 @@ impl<T: Clone> Pages<T> {
 
     /// Puts a value at `number`, which must be free.
     pub(crate) fn insert(&mut self, number: u32, value: T) -> &mut T {
-        let (directory, page, slot) = place(number);
-        let root = Arc::make_mut(&mut self.root);
+        self.len += 1;
+        let page = Self::page_mut(&mut self.root, number);
+        let slot = &mut page.slots[place(number).2];
+        assert!(slot.is_none(), "slot {number} is free");
+        page.live += 1;
+        slot.insert(value)
+    }
+
+    /// The value at `number`, to be changed; the default is put there if nothing is.
+    pub(crate) fn get_or_default(&mut self, number: u32) -> &mut T
+    where
+        T: Default,
+    {
+        let page = Self::page_mut(&mut self.root, number);
+        let slot = &mut page.slots[place(number).2];
+        if slot.is_none() {
+            page.live += 1;
+            self.len += 1;
+        }
+        slot.get_or_insert_default()
+    }
+
+    /// The page of a number, made if it is not there.
+    fn page_mut(root: &mut Arc<Vec<Arc<Directory<T>>>>, number: u32) -> &mut Page<T> {
+        let (directory, page, _) = place(number);
+        let root = Arc::make_mut(root);
         while root.len() <= directory {
             root.push(Arc::new(Directory { pages: vec![None; DIRECTORY] }));
         }
         let directory = Arc::make_mut(&mut root[directory]);
         let empty = || Arc::new(Page { live: 0, slots: [const { None }; PAGE] });
-        let page = Arc::make_mut(directory.pages[page].get_or_insert_with(empty));
-        assert!(page.slots[slot].is_none(), "slot {number} is free");
-        page.live += 1;
-        self.len += 1;
-        page.slots[slot].insert(value)
+        Arc::make_mut(directory.pages[page].get_or_insert_with(empty))
     }
 
     /// Takes the value at `number` away. It must be there.

@@ -4,7 +4,7 @@
 //! hundred thousand edges gains or loses one in the time of a few dozen, also right after a clone.
 
 use std::slice::Iter;
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// Keys that need no allocation.
 const FEW: usize = 3;
@@ -185,7 +185,13 @@ impl<K: Copy + Ord> Piece<K> {
     fn insert(&mut self, key: K) -> Inserted<K> {
         match self {
             Piece::Leaf(keys) => {
-                let Err(at) = keys.binary_search(&key) else { return Inserted::Present };
+                // Keys mostly come in order.
+                let at = if keys.last().is_some_and(|last| *last < key) {
+                    Err(keys.len())
+                } else {
+                    keys.binary_search(&key)
+                };
+                let Err(at) = at else { return Inserted::Present };
                 let Some(mut right) = split(keys, at) else {
                     keys.insert(at, key);
                     return Inserted::Added;
@@ -242,7 +248,10 @@ impl<K: Copy + Ord> Piece<K> {
 
 /// The child in whose range `key` lies; the first one for a key below all.
 fn child_of<K: Copy + Ord>(children: &[Child<K>], key: K) -> usize {
-    children.partition_point(|child| child.first <= key).saturating_sub(1)
+    match children.last() {
+        Some(last) if last.first <= key => children.len() - 1,
+        _ => children.partition_point(|child| child.first <= key).saturating_sub(1),
+    }
 }
 
 /// The upper part of what is full; nothing of it when the new place is at the end, since keys

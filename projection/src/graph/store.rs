@@ -3,7 +3,7 @@
 //! Nothing else writes pages. What happens here is exactly reversible: taking out what was put in
 //! leaves no trace that anybody can read.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 use super::adjacency::edge_key;
 use super::element::{EdgeRef, Element, ElementRef, NO_END, NodeRef, TypeId};
@@ -63,10 +63,20 @@ impl Graph {
         Some(if is_edge { EdgeRef(next).into() } else { NodeRef(next).into() })
     }
 
-    /// Puts an element in. Its number is new, or was freed by `remove_element`.
-    pub(crate) fn insert_element(&mut self, reference: ElementRef, element: Element) {
-        self.ids.insert(id_hash(element.id_bytes()), reference);
-        self.place_element(reference, element);
+    /// Puts an element in, unless its id is taken; whether it was put in. Its number is new, or
+    /// was freed by `remove_element`.
+    #[must_use]
+    pub(crate) fn insert_element(&mut self, reference: ElementRef, element: Element) -> bool {
+        let id = element.id_bytes();
+        let has_it = |other| match other {
+            ElementRef::Node(node) => self.nodes.get(node.0).is_some_and(|is| is.id_bytes() == id),
+            ElementRef::Edge(edge) => self.edges.get(edge.0).is_some_and(|is| is.id_bytes() == id),
+        };
+        let free = self.ids.insert(id_hash(id), reference, has_it);
+        if free {
+            self.place_element(reference, element);
+        }
+        free
     }
 
     /// Puts an element in that is not found by its id before `index_ids`.
@@ -148,13 +158,8 @@ impl Graph {
     /// Makes an edge known at both ends.
     fn join(&mut self, edge: EdgeRef, element: &Element) {
         let key = edge_key(element.type_id, edge);
-        for node in [element.from, element.to] {
-            if self.adjacency.get(node.0).is_none() {
-                self.adjacency.insert(node.0, super::Adjacency::default());
-            }
-        }
-        self.adjacency.get_mut(element.from.0).outward.insert(key);
-        self.adjacency.get_mut(element.to.0).inward.insert(key);
+        self.adjacency.get_or_default(element.from.0).outward.insert(key);
+        self.adjacency.get_or_default(element.to.0).inward.insert(key);
     }
 
     /// Makes an edge unknown at both ends.

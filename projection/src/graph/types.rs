@@ -1,14 +1,12 @@
 //! The names of types, numbered as the graph first meets them.
 
-use smol_str::SmolStr;
-
 use super::element::TypeId;
 use super::hash::hash_bytes;
 
 /// All types that the graph has met.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    names: Vec<SmolStr>,
+    names: Vec<Box<str>>,
     /// Numbers by hash of the name, with `FREE` between them; a power of two, at most half full.
     table: Vec<u32>,
 }
@@ -28,7 +26,7 @@ impl Types {
 
     /// All names by number.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(SmolStr::as_str)
+        self.names.iter().map(|name| &**name)
     }
 
     /// The number of a name that was met.
@@ -62,7 +60,7 @@ impl Types {
     fn slot(&self, name: &str) -> Option<usize> {
         let mask = self.table.len().checked_sub(1)?;
         let mut slot = hash_bytes(name.as_bytes()) as usize & mask;
-        while self.table[slot] != FREE && self.names[self.table[slot] as usize] != name {
+        while self.table[slot] != FREE && *self.names[self.table[slot] as usize] != *name {
             slot = (slot + 1) & mask;
         }
         Some(slot)
