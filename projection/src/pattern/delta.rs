@@ -50,7 +50,7 @@ pub(super) fn delta(
         before: Search::new(&before, graph, program, env, steps),
     };
     // Both worlds number their types alike, so they are looked up once.
-    sides.before.types = sides.after.known_type_ids().to_vec();
+    sides.before.types = Some(sides.after.known_type_ids());
     let starts = sides.starts(&seeds)?;
     // A search is large, so both stay where they are.
     let Sides { after, before } = &mut sides;
@@ -114,8 +114,14 @@ fn changed<'a, V: World, W: World>(
         if !here.admits(start.bound) {
             continue;
         }
+        // What all matches from this start share is asked of the other side once, with the first.
+        let mut may_stand = None;
         let run = here.run(WHOLE, start.bound, &mut |here, _| {
-            if !(carry(here, there) && is_match(there)?) {
+            let may = match may_stand {
+                Some(may) => may,
+                None => *may_stand.insert(may_stand_from(start, here, there)?),
+            };
+            if !(may && carry(here, there) && is_match(there)?) {
                 rows.push(Row::of(here));
             }
             Ok(())
@@ -125,6 +131,26 @@ fn changed<'a, V: World, W: World>(
         }
     }
     Ok(in_order(rows))
+}
+
+/// Whether a match from this start may stand on the other side: false if it surely does not.
+fn may_stand_from<V: World, W: World>(
+    start: &Start,
+    here: &Search<'_, V>,
+    there: &mut Search<'_, W>,
+) -> Result<bool, Exhausted> {
+    let mut bound = 0;
+    for slot in slots_of(start.bound) {
+        if here.program.slots[slot].kind == Kind::Path {
+            continue;
+        }
+        match counterpart(here.world, there.world, here.frame[slot]) {
+            Some(element) => there.frame[slot] = element,
+            None => return Ok(false),
+        }
+        bound |= bit(slot);
+    }
+    there.may_hold(WHOLE, bound)
 }
 
 /// Binds what one side has bound on the other side too, by id; false if something is not there.

@@ -9,6 +9,8 @@ mod choose;
 mod given;
 mod path;
 
+use std::rc::Rc;
+
 use crate::graph::{EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
 use crate::pattern::env::Env;
 use crate::pattern::problem::Fault;
@@ -69,7 +71,7 @@ pub(crate) struct Search<'a, W> {
     /// The edges of each path, by slot; empty for a program without paths.
     pub(super) paths: Vec<Vec<EdgeRef>>,
     /// The numbers of the program's types in this graph, once they are needed.
-    pub(super) types: Vec<Option<TypeId>>,
+    pub(super) types: Option<Rc<[Option<TypeId>]>>,
     steps: &'a Steps,
     /// The row that a query is at.
     pub(crate) row: Vec<Val<'a>>,
@@ -92,7 +94,7 @@ impl<'a, W: World> Search<'a, W> {
         let with_paths = program.slots.iter().any(|slot| slot.kind == Kind::Path);
         let paths = if with_paths { vec![Vec::new(); program.slots.len()] } else { Vec::new() };
         let frame = [ElementRef::Node(NodeRef(u32::MAX)); SLOTS_MAX];
-        let (types, row, items, strict, fault) = (Vec::new(), Vec::new(), Vec::new(), false, None);
+        let (types, row, items, strict, fault) = (None, Vec::new(), Vec::new(), false, None);
         Search { world, graph, program, env, frame, paths, types, steps, row, items, strict, fault }
     }
 
@@ -117,15 +119,23 @@ impl<'a, W: World> Search<'a, W> {
         bound: SlotSet,
         sink: Sink<'_, 'a, W>,
     ) -> Result<(), Halt> {
-        for filter in &self.scope(task).filters {
-            if filter.needs & !bound == 0 && !filter.late && !self.is_true(&filter.code)? {
-                return Ok(());
-            }
+        if !self.may_hold(task, bound)? {
+            return Ok(());
         }
         let edges = self.scope(task).edges.len();
         // A scope has at most 64 edges, each with its own slot.
         let pending = if edges == SLOTS_MAX { SlotSet::MAX } else { bit(edges) - 1 };
         self.extend(task, bound, pending, sink)
+    }
+
+    /// Whether every condition holds that can be asked of what is bound.
+    pub(super) fn may_hold(&mut self, task: Task, bound: SlotSet) -> Result<bool, Exhausted> {
+        for filter in &self.scope(task).filters {
+            if filter.needs & !bound == 0 && !filter.late && !self.is_true(&filter.code)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether everything bound is there in this world, with a type that its slot allows.
@@ -249,7 +259,7 @@ impl<'a, W: World> Search<'a, W> {
         if let Some(types) = &self.program.slots[slot].types {
             let view = self.world.at(element).expect("what a world lists is there");
             let type_id = Some(view.type_id());
-            let known = self.known_type_ids();
+            let known = self.types();
             if !types.iter().any(|number| known[*number] == type_id) {
                 return Ok(None);
             }
@@ -438,17 +448,19 @@ impl<'a, W: World> Search<'a, W> {
     }
 
     /// The numbers of all types of the program in this graph; `None` for one that it never met.
-    pub(super) fn known_type_ids(&mut self) -> &[Option<TypeId>] {
-        if self.types.is_empty() {
-            let world = self.world;
-            self.types = self.program.types.iter().map(|name| world.type_id(name)).collect();
-        }
-        &self.types
+    pub(super) fn known_type_ids(&mut self) -> Rc<[Option<TypeId>]> {
+        Rc::clone(self.types())
+    }
+
+    fn types(&mut self) -> &Rc<[Option<TypeId>]> {
+        let (world, program) = (self.world, self.program);
+        let find = || program.types.iter().map(|name| world.type_id(name)).collect();
+        self.types.get_or_insert_with(find)
     }
 
     /// The number of a type in this graph; `None` if it never met it.
     fn type_id(&mut self, number: usize) -> Option<TypeId> {
-        self.known_type_ids()[number]
+        self.types()[number]
     }
 
     /// The types to ask for at a slot, each met by the graph; `None` alone asks for any.
