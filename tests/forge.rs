@@ -11,7 +11,7 @@ const FLOCK: &str = "name = \"forge\"\n";
 fn script(body: &str) -> String {
     format!(
         "# Says what it must not say.\n\
-         behavior(\n    name = \"forge\",\n    on = \"forge.asked\",\n)\n\
+         behavior(\n    name = \"forge\", description = \"Forges.\",\n    on = \"forge.asked\",\n)\n\
          def forge(event):\n    {body}\n"
     )
 }

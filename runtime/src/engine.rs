@@ -13,6 +13,7 @@ mod cut;
 mod effects;
 mod error;
 mod evaluate;
+mod failures;
 mod fire;
 mod forge;
 mod guards;
@@ -45,6 +46,7 @@ use serde_json::{Map, Value};
 pub use bounds::Reached;
 pub(crate) use cut::between_firings;
 pub use error::{EngineError, FoldError};
+pub use failures::Failed;
 pub use library::Library;
 pub use lint::Undeclared;
 pub use outside::{Start, start_branch};
@@ -57,6 +59,7 @@ pub(crate) use wave::text_of;
 use self::activation::Activation;
 use self::catching::Past;
 use self::evaluate::{evaluate, prepare};
+use self::failures::Failures;
 use self::fire::{Staged, fire};
 use self::prepared::{PREPARED_MAX, Prepared};
 use self::state::State;
@@ -81,6 +84,7 @@ pub struct Engine {
     printed: Vec<String>,
     print: bool,
     lint: Option<lint::Lint>,
+    failures: Failures,
     /// An offer that came while nothing was due.
     offered: Option<Delivery>,
 }
@@ -144,6 +148,7 @@ impl Engine {
             printed: Vec::new(),
             print: false,
             lint: None,
+            failures: Failures::default(),
             offered: None,
         };
         let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
@@ -257,6 +262,7 @@ impl Engine {
         if let Some(lint) = &mut self.lint {
             lint.look(&self.state, &staged);
         }
+        self.failures.look(&staged);
         let emitted = staged.len();
         self.land(staged)?;
         Ok(Step::Fired(emitted))

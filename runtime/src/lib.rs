@@ -16,8 +16,8 @@ mod snapshot;
 
 pub use crate::effect::{Driver, Executors, OpenEffect, Recorded, Scope, Serving, Standing, Turn};
 pub use crate::engine::{
-    Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, FoldError, Library, Reached, Refired,
-    Schedule, Start, Step, Undeclared, refire, start_branch,
+    Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, Failed, FoldError, Library, Reached,
+    Refired, Schedule, Start, Step, Undeclared, refire, start_branch,
 };
 pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,

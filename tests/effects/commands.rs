@@ -18,21 +18,21 @@ kind = "trip.opened"
 "#;
 
 const SEAT: &str = r#"
-behavior(name = "ask_seat", on = "trip.opened", effects = ["human.ask"])
+behavior(name = "ask_seat", description = "Asks for a seat.", on = "trip.opened", effects = ["human.ask"])
 def ask_seat(event):
     request("human.ask", {"question": "window or aisle?"})
 
-behavior(name = "note_seat", on = "effect.ended", where = {"effect": "human.ask"}, writes = ["Seat"])
+behavior(name = "note_seat", description = "Notes the seat.", on = "effect.ended", where = {"effect": "human.ask"}, writes = ["Seat"])
 def note_seat(event):
     emit("seat.noted", {}, create("Seat", answer = event.payload.result.answer))
 "#;
 
 const TIMER: &str = r#"
-behavior(name = "wait", on = "trip.opened", effects = ["timer"])
+behavior(name = "wait", description = "Waits.", on = "trip.opened", effects = ["timer"])
 def wait(event):
     request("timer", {"after": "20ms"})
 
-behavior(name = "go", on = "effect.ended", where = {"effect": "timer"}, after = "20ms")
+behavior(name = "go", description = "Goes.", on = "effect.ended", where = {"effect": "timer"}, after = "20ms")
 def go(event):
     emit("trip.began", {})
 "#;
@@ -190,11 +190,11 @@ fn a_fork_gets_a_copy_of_the_workspace_or_none() {
 }
 
 const COMMIT: &str = r#"
-behavior(name = "keep", on = "trip.opened", effects = ["git.commit"])
+behavior(name = "keep", description = "Keeps the note.", on = "trip.opened", effects = ["git.commit"])
 def keep(event):
     request("git.commit", {"message": "the note", "paths": ["note"]})
 
-behavior(name = "write", on = "note.wanted", effects = ["fs.write"])
+behavior(name = "write", description = "Writes the note.", on = "note.wanted", effects = ["fs.write"])
 def write(event):
     request("fs.write", {"path": "note", "text": "two", "base": event.payload.base})
 "#;

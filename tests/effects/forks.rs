@@ -39,7 +39,7 @@ fn a_file_answers_by_effect_and_arguments_and_nothing_is_asked() {
 }
 
 /// The fork of a branch, with the parent's answers after the cut.
-fn fork(world: &World, cut: u64, serving: Serving, tool: &Arc<Scripted>) -> World {
+pub(crate) fn fork(world: &World, cut: u64, serving: Serving, tool: &Arc<Scripted>) -> World {
     let log = Arc::clone(&world.running.log);
     let cut = Head::of_count(cut);
     let made = log.fork(world.running.branch, cut, &name("child"), "").unwrap();

@@ -42,13 +42,13 @@ pub fn load(flock: &Path, sandbox: Sandbox) -> Result<Vec<Named>, ToolError> {
 }
 
 /// What the tools of a flock would run and want, for the person who is asked whether they may.
-/// Nothing is started.
+/// Nothing is started. `uses` are the folders elsewhere that it takes behaviors from.
 ///
 /// # Errors
 /// A file cannot be used.
-pub fn list(flock: &Path) -> Result<Listing, ToolError> {
+pub fn list(flock: &Path, uses: &[PathBuf]) -> Result<Listing, ToolError> {
     let flock = flock.canonicalize().unwrap_or_else(|_| flock.to_owned());
-    listing::list(&flock, &read(&flock)?)
+    listing::list(&flock, uses, &read(&flock)?)
 }
 
 /// The tool files of a flock, by name.

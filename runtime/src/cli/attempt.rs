@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use behaviors::Loaded;
+use behaviors::{KindPattern, Loaded};
 use log::{Address, Branch, Event, Head, Log, Missing, Offset, Store, Time};
 use serde_json::{Value, json};
 
@@ -110,7 +110,13 @@ fn on_branch(
         return finish(trial, subject, loaded, at, args);
     }
     let Some(event) = last_heard(log, branch, cut, loaded)? else {
-        let at = format!("{}@{}, where no event wakes it", branch.name, at(cut));
+        let on = loaded.metadata().trigger.on.as_ref().map_or("*", KindPattern::as_str);
+        let at = format!(
+            "{}@{}, where no event wakes it: it hears `{on}`; `starling append KIND PAYLOAD` says one, or \
+             give it one in its test",
+            branch.name,
+            at(cut)
+        );
         return finish(Trial::new(), subject, loaded, at, args);
     };
     let before = Head::of_count(event.offset().get());
@@ -198,7 +204,11 @@ fn tell(tried: &Tried, shell: &mut Shell<'_>) -> Result<(), Failure> {
             "proposals": proposals, "failed": failed, "printed": printed,
         }));
     }
-    let times = if *fired == 1 { "once" } else { &format!("{fired} times") };
+    let times = match fired {
+        0 => "not at all",
+        1 => "once",
+        _ => &format!("{fired} times"),
+    };
     shell.line(format_args!("{behavior} fires {times} at {at}"))?;
     for line in printed {
         shell.line(format_args!("  print: {line}"))?;

@@ -23,7 +23,7 @@ Examples:
   starling behaviors graph               who can trigger whom
   starling behaviors graph --dot | dot -Tsvg > graph.svg";
 
-/// Shows the behaviors of a branch: form, source, trigger, firings, failures, time and cost
+/// Shows the behaviors of a branch: form, source, state, firings, failures, time, cost and trigger
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
@@ -115,7 +115,7 @@ fn list(
 ) -> Result<(), Failure> {
     let did = done(store, branch, cut)?;
     let mut rows = Vec::new();
-    for loaded in state.subscriptions.iter() {
+    for loaded in known(state) {
         let count = state.counts.get(&loaded.name).copied().unwrap_or_default();
         let did = did.get(loaded.name.as_str()).copied().unwrap_or_default();
         let (form, path) = (form(loaded), loaded.path());
@@ -126,7 +126,7 @@ fn list(
                 "guard": loaded.metadata.guard, "fired": count.firings, "events": count.events,
                 "failed": did.failed, "effects": did.effects, "time_ms": did.time_ms,
                 "tokens": did.tokens, "cost": did.cost,
-                "suspended": state.suspended.contains_key(&loaded.name),
+                "state": standing(state, loaded),
             }))?;
             continue;
         }
@@ -136,6 +136,7 @@ fn list(
             loaded.name.to_string(),
             form,
             path,
+            standing(state, loaded).to_owned(),
             count.firings.to_string(),
             did.failed.to_string(),
             time,
@@ -151,9 +152,29 @@ fn list(
     Ok(())
 }
 
-const HEADS: [&str; 8] = ["name", "form", "source", "fired", "failed", "time", "cost", "trigger"];
+const HEADS: [&str; 9] =
+    ["name", "form", "source", "state", "fired", "failed", "time", "cost", "trigger"];
 
-fn table(rows: &[[String; 8]], shell: &mut Shell<'_>) -> Result<(), Failure> {
+/// Every behavior of the branch, by name: those in place, and those that a person switched off.
+fn known(state: &State) -> Vec<&Subscription> {
+    let off = state.disabled.values().flatten();
+    let mut all: Vec<_> = state.subscriptions.iter().chain(off).map(Arc::as_ref).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// What a behavior may do now, in a word.
+fn standing(state: &State, loaded: &Subscription) -> &'static str {
+    if state.disabled.contains_key(&loaded.name) {
+        "disabled"
+    } else if state.suspended.contains_key(&loaded.name) {
+        "suspended"
+    } else {
+        "live"
+    }
+}
+
+fn table(rows: &[[String; 9]], shell: &mut Shell<'_>) -> Result<(), Failure> {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([HEADS[column].len()]).max().unwrap_or(0)
@@ -162,8 +183,8 @@ fn table(rows: &[[String; 8]], shell: &mut Shell<'_>) -> Result<(), Failure> {
     let heads = HEADS.map(str::to_owned);
     for row in std::iter::once(&heads).chain(rows) {
         let cells = row.iter().zip(&widths).enumerate().map(|(nth, (cell, width))| match nth {
-            3..=6 => format!("{cell:>width$}"),
-            7 => cell.clone(),
+            4..=7 => format!("{cell:>width$}"),
+            8 => cell.clone(),
             _ => format!("{cell:<width$}"),
         });
         shell.line(cells.collect::<Vec<_>>().join("  "))?;
@@ -211,9 +232,10 @@ fn cat(
     address: &Address,
     shell: &mut Shell<'_>,
 ) -> Result<(), Failure> {
-    let Some(loaded) = state.subscriptions.get(name) else {
-        let known: Vec<&str> = state.subscriptions.iter().map(|s| s.name.as_str()).collect();
-        let hint = behaviors::did_you_mean(name, known);
+    let all = known(state);
+    let Some(loaded) = all.iter().find(|loaded| loaded.name == name) else {
+        let names = all.iter().map(|loaded| loaded.name.as_str());
+        let hint = behaviors::did_you_mean(name, names);
         let what = format!("no behavior `{name}` is loaded at {address}{hint}");
         return Err(Failure::NotFound(what));
     };

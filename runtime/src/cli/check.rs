@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use super::subject::flock_of;
-use crate::flock::{Finding, Flock, Level, Overrides, lint};
+use crate::flock::{Finding, Flock, Form, Level, Overrides, lint};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,8 +53,28 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         None => format!("{} files of {}", flock.sources.len(), flock.name),
     };
     shell.say(format_args!("{checked}: {errors} errors, {warnings} warnings"));
+    if only.is_none() {
+        shell.say(determinism(&flock));
+    }
     let wrong = errors > 0 || (args.strict && warnings > 0);
     if wrong { Err(Failure::Differs) } else { Ok(()) }
+}
+
+/// What can make two runs of a flock differ, as far as its files tell.
+fn determinism(flock: &Flock) -> String {
+    let count = |form: Form| {
+        flock.sources.iter().filter(|source| Form::of_path(&source.path) == form).count()
+    };
+    let (prompts, programs) = (count(Form::Prompt), count(Form::Program));
+    if prompts + programs == 0 {
+        return "deterministic: its scripts see no clock, no chance but `rand`, which the seed draws, and \
+                nothing outside"
+            .to_owned();
+    }
+    format!(
+        "its scripts are deterministic; its prompts ({prompts}) and executables ({programs}) are asked as \
+         effects, so what they answer is in the log, and a replay or a fork asks none of them again"
+    )
 }
 
 fn line(finding: &Finding) -> String {

@@ -39,8 +39,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The folder of the flock
-    #[arg(value_name = "FLOCK")]
+    /// The folder of the flock; this one, if none is named
+    #[arg(value_name = "FLOCK", default_value = ".")]
     flock: PathBuf,
     /// The seed of a new branch
     #[arg(long, value_name = "N")]

@@ -139,7 +139,7 @@ impl<'a> Shell<'a> {
             let there = match names.len() {
                 0 => "the store has none yet; `starling append` makes `main`".to_owned(),
                 _ => format!(
-                    "there are {}; `starling fork main@head {name}` makes it",
+                    "its branches: {}; `starling fork main@head {name}` makes it",
                     names.join(", ")
                 ),
             };

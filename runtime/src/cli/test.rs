@@ -1,5 +1,6 @@
 //! `test`: the test files beside behaviors.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +42,9 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         )));
     }
     let (mut passed, mut failed) = (0usize, 0usize);
+    let mut flocks = Flocks::new();
     for file in &files {
-        for (name, result) in run_file(file) {
+        for (name, result) in run_file(file, &mut flocks) {
             let wrong = result.err();
             *(if wrong.is_none() { &mut passed } else { &mut failed }) += 1;
             let file = file.display().to_string();
@@ -96,22 +98,29 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The result of each test of a file; one result if it cannot be used at all.
-fn run_file(file: &Path) -> Vec<(String, Result<(), String>)> {
-    match prepare(file) {
+fn run_file(file: &Path, flocks: &mut Flocks) -> Vec<(String, Result<(), String>)> {
+    match prepare(file, flocks) {
         Err(what) => vec![("the file".to_owned(), Err(what))],
         Ok((cases, run)) => cases.iter().map(|case| (case.name.clone(), run(case))).collect(),
     }
 }
 
-type Run = Box<dyn Fn(&Case) -> Result<(), String>>;
+type Run<'f> = Box<dyn Fn(&Case) -> Result<(), String> + 'f>;
 
-fn prepare(file: &Path) -> Result<(Vec<Case>, Run), String> {
+/// The flocks that test files belong to, each read once.
+type Flocks = BTreeMap<PathBuf, Result<Flock, String>>;
+
+fn prepare<'f>(file: &Path, flocks: &'f mut Flocks) -> Result<(Vec<Case>, Run<'f>), String> {
     let text = fs::read_to_string(file);
     let text = text.map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     let cases = read(file, &text)?;
     let folder = flock_of(file)
         .ok_or_else(|| format!("{} belongs to no flock: no flock.toml above it", file.display()))?;
-    let flock = Flock::read(&folder, &Overrides::default()).map_err(|error| error.to_string())?;
+    let read_flock = |folder: &PathBuf| {
+        Flock::read(folder, &Overrides::default()).map_err(|error| error.to_string())
+    };
+    let flock = flocks.entry(folder).or_insert_with_key(read_flock).as_ref();
+    let flock = flock.map_err(Clone::clone)?;
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let stem = name.unwrap_or_default().trim_end_matches(ENDING).to_owned();
     let is_subject = |path: &str| {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Flock, Report, policy};
 use crate::engine::Schedule;
+use crate::kinds::{check_outside_change, check_outside_kind};
 
 /// Why a flock cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -324,8 +325,7 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 fn start_event(number: usize, event: &StartEvent) -> Result<Draft, String> {
     let at = format!("start[{number}]");
-    let kind =
-        crate::kinds::check_outside_kind(&event.kind).map_err(|e| format!("{at}.kind: {e}"))?;
+    let kind = check_outside_kind(&event.kind).map_err(|e| format!("{at}.kind: {e}"))?;
     let actor = event.actor.as_deref().unwrap_or("user:flock");
     let mut draft = Draft::new(EventId::ZERO, kind, actor);
     draft.key = event.key.as_deref().map(Into::into);
@@ -334,6 +334,7 @@ fn start_event(number: usize, event: &StartEvent) -> Result<Draft, String> {
         let place = format!("{at}.changes[{n}]");
         let json = Value::Object(json_table(change, &place)?);
         let change = Change::from_json(&json, &place).map_err(|error| error.to_string())?;
+        check_outside_change(&change).map_err(|what| format!("{place}: {what}"))?;
         draft.changes.push(change);
     }
     Ok(draft)

@@ -67,9 +67,9 @@ pub(crate) fn lint(flock: &Flock) -> Vec<Finding> {
     let grants = flock.granted("effects");
     let granted: Vec<KindPattern> =
         grants.iter().filter_map(|text| KindPattern::parse(text).ok()).collect();
-    let tools = effect::tools::list(&flock.folder).map_or(Vec::new(), |listing| listing.tools);
+    let tools =
+        effect::tools::list(&flock.folder, &flock.uses).map_or(Vec::new(), |listing| listing.tools);
     for declared in &all {
-        described(declared, &mut found);
         declares(declared, &mut found);
         guards(declared, &mut found);
         effects(flock, &granted, &tools, declared, &mut found);
@@ -77,7 +77,7 @@ pub(crate) fn lint(flock: &Flock) -> Vec<Finding> {
     // What a broken file would make or wake is not known.
     if flock.sources.iter().all(|source| source.declared.is_ok()) {
         types(flock, &all, &mut found);
-        loops(&all, &mut found);
+        loops(flock, &all, &mut found);
     }
     for source in &flock.sources {
         calls(source, &mut found);
@@ -112,7 +112,7 @@ impl Declared<'_> {
 }
 
 /// The line of a field of a behavior: the first after its name that has the word, or the name's.
-fn line_of(text: &str, name: &str, near: &str) -> Option<usize> {
+pub(super) fn line_of(text: &str, name: &str, near: &str) -> Option<usize> {
     let word = near.rsplit('.').next().unwrap_or(near);
     let quoted = format!("\"{name}\"");
     let named = text.lines().position(|line| line.contains(&quoted));
@@ -125,13 +125,6 @@ fn line_of(text: &str, name: &str, near: &str) -> Option<usize> {
     };
     let field = text.lines().skip(from).position(has).map(|at| at + from);
     field.or(named).map(|at| at + 1)
-}
-
-fn described(declared: &Declared<'_>, found: &mut Vec<Finding>) {
-    if declared.metadata.description.is_empty() {
-        let what = "says no description; say in a sentence what it does".to_owned();
-        found.push(declared.finding(Level::Error, "name", what));
-    }
 }
 
 /// What is not declared is not held to anything.
@@ -191,7 +184,10 @@ fn effects(
             Some(("model", model)) if !flock.models.contains_key(model) => {
                 let known = flock.models.keys().map(String::as_str);
                 let hint = did_you_mean(model, known);
-                Some(format!("flock.toml names no [models.{model}]{hint}"))
+                Some(format!(
+                    "flock.toml names no [models.{model}]{hint}; write what answers for it: provider = \
+                     \"recorded\", answers = \"answers.jsonl\""
+                ))
             }
             _ => None,
         };
@@ -260,16 +256,19 @@ fn texts(value: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Behaviors that may wake each other for ever.
-fn loops(all: &[Declared<'_>], found: &mut Vec<Finding>) {
+/// Behaviors that may wake each other for ever, where nobody has said how far they may go.
+fn loops(flock: &Flock, all: &[Declared<'_>], found: &mut Vec<Finding>) {
+    if ["depth", "events", "firings"].iter().any(|bound| flock.budget.contains_key(*bound)) {
+        return;
+    }
     let triggers = Triggers::of(all.iter().map(|declared| declared.metadata), &[]);
     for names in triggers.loops() {
         let first = all.iter().find(|declared| declared.metadata.name == names[0]);
         let Some(first) = first else { continue };
         let way: Vec<&str> = names.iter().chain(names.first()).map(String::as_str).collect();
         let what = format!(
-            "may wake itself without end: {}; see that something on the way becomes false, or bound it \
-             by [budget] depth",
+            "may wake itself without end: {}; see that something on the way becomes false, and say in \
+             flock.toml how far it may go at most: [budget] depth = 1_000",
             way.join(" -> ")
         );
         found.push(first.finding(Level::Warning, "name", what));

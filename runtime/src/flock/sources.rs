@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use behaviors::Loaded;
+use behaviors::{Loaded, ReactError};
 use forms::ProgramFile;
 use log::Hash;
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use smol_str::SmolStr;
 use super::FlockError;
 use super::folders::{self, Found};
 use super::form::Form;
+use super::lint::line_of;
 use crate::engine::load_payload;
 
 /// A behavior file: its text, and what it declares.
@@ -108,7 +109,8 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
             (text, Err(what))
         }
         Ok(text) => {
-            let declared = code_of(path, &text).and_then(|all| refuse_past(path, all));
+            let declared = code_of(path, &text).and_then(|all| refuse_silent(path, &text, all));
+            let declared = declared.and_then(|all| refuse_past(path, all));
             (text, declared)
         }
         Err(_) if form == Form::Program && !runs => return None,
@@ -122,6 +124,23 @@ fn source(path: &str, form: Form, bytes: Vec<u8>, runs: bool) -> Option<Source> 
     // What is no text is kept as what could be read of it.
     let hash = Hash::of(text.as_bytes());
     Some(Source { path: path.to_owned(), hash, text, is_read: true, declared })
+}
+
+/// Refuses a behavior that does not say what it does. A log may hold one of before.
+fn refuse_silent(path: &str, text: &str, declared: Vec<Loaded>) -> Result<Vec<Loaded>, String> {
+    let mut all = declared.iter().map(Loaded::metadata);
+    let Some(silent) = all.find(|metadata| metadata.description.trim().is_empty()) else {
+        return Ok(declared);
+    };
+    let line = line_of(text, &silent.name, "name");
+    let line_text = line.and_then(|line| text.lines().nth(line - 1)).map(str::to_owned);
+    let what = format!(
+        "{}: there is no `description`; say what it does, in a sentence: description = \"…\"",
+        silent.name
+    );
+    let line = line.and_then(|line| u32::try_from(line).ok());
+    let file = Some(path.to_owned());
+    Err(ReactError { file, line, line_text, ..ReactError::new(what) }.to_string())
 }
 
 /// Refuses a wish for earlier events that cannot be met. A log may hold one of before.

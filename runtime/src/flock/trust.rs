@@ -53,11 +53,12 @@ impl Question {
     /// A tool file cannot be used.
     pub(super) fn about(
         flock: &Path,
+        uses: &[PathBuf],
         programs: &[Program],
         grants: &[String],
         sandbox: Sandbox,
     ) -> Result<Option<Self>, FlockError> {
-        let listing = effect::tools::list(flock)?;
+        let listing = effect::tools::list(flock, uses)?;
         if listing.tools.is_empty() && programs.is_empty() && grants.is_empty() {
             return Ok(None);
         }
@@ -169,8 +170,13 @@ mod tests {
     }
 
     fn question(folder: &Path) -> Question {
+        using(folder, &[])
+    }
+
+    fn using(folder: &Path, uses: &[PathBuf]) -> Question {
         let grants = ["tool:pay".to_owned()];
-        let question = Question::about(folder, &[], &grants, Sandbox::Required).expect("it lists");
+        let question =
+            Question::about(folder, uses, &[], &grants, Sandbox::Required).expect("it lists");
         let mut question = question.expect("there is something to ask");
         // The tests confirm nothing for the person who runs them.
         let name = question.kept.file_name().expect("a name").to_owned();
@@ -202,5 +208,37 @@ mod tests {
         let changed = self::question(folder.path());
         assert!(changed.confirm(Consent::Nobody).is_err(), "a changed flock is another one");
         changed.confirm(Consent::Given).expect("--trust");
+    }
+
+    /// A guard in a folder that several flocks use could be taken out or hollowed, and what was
+    /// confirmed with it in place ran on without asking.
+    #[test]
+    fn a_changed_file_of_a_folder_that_is_used_is_asked_about_again() {
+        let (folder, _) = flock();
+        let shared = folder.path().join("../").join(format!(
+            "{}-shared",
+            folder.path().file_name().expect("a name").to_string_lossy()
+        ));
+        fs::create_dir_all(shared.join("deeper")).expect("made");
+        let uses = [shared.clone()];
+        let guard = shared.join("guard.star");
+        let asked = |uses: &[PathBuf]| {
+            let question = using(folder.path(), uses);
+            let confirmed = question.confirm(Consent::Nobody).is_ok();
+            question.confirm(Consent::Given).expect("--trust");
+            !confirmed
+        };
+        fs::write(&guard, "deny").expect("written");
+        assert!(asked(&uses) && !asked(&uses), "once for each content");
+        fs::write(&guard, "allow").expect("written");
+        assert!(asked(&uses), "its text is another");
+        fs::write(shared.join("deeper/helper.py"), "x").expect("written");
+        assert!(asked(&uses), "what a program in it may load is another");
+        fs::remove_file(&guard).expect("removed");
+        assert!(asked(&uses), "a guard is gone");
+        fs::create_dir(shared.join(".git")).expect("made");
+        fs::write(shared.join(".git/HEAD"), "x").expect("written");
+        assert!(!asked(&uses), "what a repository keeps of itself decides nothing");
+        fs::remove_dir_all(&shared).expect("removed");
     }
 }

@@ -111,7 +111,7 @@ impl Flock {
             Some((source.path.clone(), program.effect, program.metadata.description))
         };
         let programs: Vec<_> = self.sources.iter().filter_map(program).collect();
-        Question::about(&self.folder, &programs, &grants, self.sandbox)
+        Question::about(&self.folder, &self.uses, &programs, &grants, self.sandbox)
     }
 
     /// Says that the programs of the flock are not confined: the person who runs it said so.

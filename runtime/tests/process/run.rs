@@ -38,7 +38,7 @@ fn bridge() -> TempDir {
     for entry in fs::read_dir(from.join("behaviors")).unwrap().map(Result::unwrap) {
         fs::copy(entry.path(), to.join("behaviors").join(entry.file_name())).unwrap();
     }
-    let say = "behavior(name = \"say_tick\", on = \"clock.ticked\")\n\
+    let say = "behavior(name = \"say_tick\", description = \"Says the tick.\", on = \"clock.ticked\")\n\
                def say_tick(event):\n    print(event.payload.tick)\n";
     fs::write(to.join("behaviors/say_tick.star"), say).unwrap();
     folder

@@ -1,6 +1,7 @@
 //! What the tools of a flock would run, for the person who is asked whether they may.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::file::{Runs, ToolError, ToolFile};
@@ -11,8 +12,8 @@ use crate::class::Class;
 pub struct Listing {
     /// The tools, by name.
     pub tools: Vec<Listed>,
-    /// blake3 over all that decides what the flock does: its settings, its behaviors, its tools and
-    /// every program of theirs that lies in the flock.
+    /// blake3 over all that decides what the flock does: its settings, its behaviors, those of
+    /// the folders that it uses, its tools and every program of theirs that lies in the flock.
     pub hash: String,
 }
 
@@ -36,11 +37,21 @@ pub struct Listed {
 /// What of a flock decides what it does.
 const RULES: [&str; 3] = ["flock.toml", "behaviors", "tools"];
 
-pub(super) fn list(flock: &Path, files: &[ToolFile]) -> Result<Listing, ToolError> {
+/// What in a folder that a flock uses decides nothing, and changes by itself.
+const STATE: [&str; 2] = [".git", ".starling"];
+
+pub(super) fn list(
+    flock: &Path,
+    uses: &[PathBuf],
+    files: &[ToolFile],
+) -> Result<Listing, ToolError> {
     let tools: Vec<Listed> = files.iter().map(listed).collect();
     let mut sources = BTreeSet::new();
     for rule in RULES {
-        gather(&flock.join(rule), &mut sources)?;
+        gather(&flock.join(rule), &[], &mut sources)?;
+    }
+    for used in uses {
+        gather(&flock.join(used), &STATE, &mut sources)?;
     }
     // An argument that names a file of the flock is as much of the program as the first word.
     let words = tools.iter().flat_map(|tool| tool.commands.iter().flatten());
@@ -61,8 +72,8 @@ pub(super) fn list(flock: &Path, files: &[ToolFile]) -> Result<Listing, ToolErro
     Ok(Listing { tools, hash: hasher.finalize().to_hex().to_string() })
 }
 
-/// Every file at or below a path.
-fn gather(path: &Path, into: &mut BTreeSet<PathBuf>) -> Result<(), ToolError> {
+/// Every file at or below a path, but what is called as one of `but`.
+fn gather(path: &Path, but: &[&str], into: &mut BTreeSet<PathBuf>) -> Result<(), ToolError> {
     if path.is_file() {
         into.insert(path.to_owned());
         return Ok(());
@@ -72,7 +83,9 @@ fn gather(path: &Path, into: &mut BTreeSet<PathBuf>) -> Result<(), ToolError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(ToolError::Read { path: path.to_owned(), source }),
     };
-    entries.flatten().try_for_each(|entry| gather(&entry.path(), into))
+    let counts = |name: &OsStr| !but.iter().any(|left_out| name == *left_out);
+    let mut entries = entries.flatten().filter(|entry| counts(&entry.file_name()));
+    entries.try_for_each(|entry| gather(&entry.path(), but, into))
 }
 
 fn listed(file: &ToolFile) -> Listed {

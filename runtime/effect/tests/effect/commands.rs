@@ -205,10 +205,10 @@ fn a_look_tells_found_absent_pending_and_that_it_could_not_be_made() {
 fn the_listing_changes_with_every_byte_of_what_would_run() {
     let flock = Flock::new();
     flock.tool("pay", "echo 1", "effects = [\"network\"]\nenv = {TOKEN = \"$BANK_TOKEN\"}");
-    let first = effect::tools::list(&flock.path()).expect("it lists");
+    let first = effect::tools::list(&flock.path(), &[]).expect("it lists");
     assert_eq!(first.tools[0].effect, "tool:pay");
     assert_eq!(first.tools[0].wants, ["the network", "the variable BANK_TOKEN"]);
     flock.script("pay.sh", "echo 2");
-    let second = effect::tools::list(&flock.path()).expect("it lists");
+    let second = effect::tools::list(&flock.path(), &[]).expect("it lists");
     assert_ne!(first.hash, second.hash, "the script is part of it");
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::failure::{Failure, words};
 use crate::clock;
+use crate::kinds::check_outside_change;
 
 /// Kinds that only the runtime writes.
 const RESERVED: [&str; 6] = ["behavior", "effect", "attempt", "flock", "branch", "grant"];
@@ -112,30 +113,9 @@ pub(super) fn read_changes(value: Option<&Value>) -> Result<Vec<Change>, Failure
     let read = |(nth, value)| {
         let change = Change::from_json(value, &format!("changes[{nth}]"));
         let change = change.map_err(|error| Failure::Usage(words(&error)))?;
-        match of_runtime(&change) {
-            None => Ok(change),
-            Some(what) => Err(Failure::Usage(format!(
-                "changes[{nth}]: `{what}` is written by the runtime only; a type of your own does not \
-                 begin with `_`"
-            ))),
-        }
+        let bad = |what| Failure::Usage(format!("changes[{nth}]: {what}"));
+        check_outside_change(&change).map_err(bad)?;
+        Ok(change)
     };
     list.iter().enumerate().map(read).collect()
-}
-
-/// The type or the derived id that a change names and only the runtime may write.
-fn of_runtime(change: &Change) -> Option<&str> {
-    let named: &str = match change {
-        Change::Create { type_name, .. }
-        | Change::Ensure { type_name, .. }
-        | Change::Link { type_name, .. }
-        | Change::EnsureLink { type_name, .. } => type_name,
-        Change::Write { id, .. } | Change::Unset { id, .. } | Change::Remove { id }
-            if id.contains('#') =>
-        {
-            id
-        }
-        _ => return None,
-    };
-    named.starts_with('_').then_some(named)
 }

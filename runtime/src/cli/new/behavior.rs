@@ -186,10 +186,11 @@ fn next(form: Form, flock: &Path, file: &Path, beside: &Path, shell: &mut Shell<
     if form == Form::Exec {
         shell.say(format_args!("  starling try {file} --run  run it on the world as it is"));
     }
-    shell.say(format_args!("  starling run {flock}       loads it; then give it something to do:"));
+    shell.say(format_args!("  starling run {flock}       loads it; then say something to it:"));
     shell.say(format_args!(
         "  starling append note.added '{{\"text\": \"two words\"}}' --store {flock}"
     ));
+    shell.say(format_args!("  starling run {flock}       it answers"));
     if form == Form::Md {
         shell.say("and in flock.toml, for the model that answers:");
         shell.say("  [grants]\n  effects = [\"model:writer\"]");

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::shell::Shell;
 use crate::clock::Stopwatch;
 use crate::effect::OpenEffect;
-use crate::engine::Engine;
+use crate::engine::{Engine, Failed};
 use crate::flock::{Flock, Report};
 
 /// Says which effects are open, and with which commands people answer those that wait for them.
@@ -67,13 +67,15 @@ pub(super) fn tell(
     }
     let quiet = !began && events == 0 && firings == 0;
     shell.line(format!(
-        "{}@{}: {} ({events} events and {firings} firings in {:.1} s; {} nodes, {} edges)",
+        "{}@{}: {} ({} and {} in {:.1} s; {}, {})",
         branch.name,
         engine.head(),
         end_sentence(end, quiet, engine.waiting()),
+        counted(events, "event"),
+        counted(firings, "firing"),
         watch.elapsed().as_secs_f64(),
-        engine.graph().node_count(),
-        engine.graph().edge_count(),
+        counted(engine.graph().node_count() as u64, "node"),
+        counted(engine.graph().edge_count() as u64, "edge"),
     ))?;
     for ((title, rows), report) in tables.iter().zip(&flock.report) {
         shell.line(title)?;
@@ -84,20 +86,36 @@ pub(super) fn tell(
             shell.line(format_args!("  {}", cells.join("  ")))?;
         }
     }
-    for trouble in troubles(engine, end) {
+    for trouble in troubles(engine, flock, branch, end) {
         shell.line(trouble)?;
     }
     tell_next(flock, quiet, shell);
     Ok(())
 }
 
+/// `1 event`, `2 events`
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// What stands in the way of behaviors, a line each.
-fn troubles(engine: &Engine, end: &End) -> Vec<String> {
+fn troubles(engine: &Engine, flock: &Flock, branch: &Branch, end: &End) -> Vec<String> {
     let mut lines = Vec::new();
+    let (folder, branch) = (flock.folder.display(), &branch.name);
+    let show = |at: u64| format!("starling show {branch}@{at} --store {folder}");
+    for failed in engine.failures() {
+        let Failed { behavior, times, last, error } = failed;
+        let often = if times == 1 { String::new() } else { format!(" {times} times, at last") };
+        let first = error.lines().next().unwrap_or_default();
+        lines.push(format!("! {behavior} failed{often} at @{last}: {first}"));
+        lines.push(format!("    {}", show(last.get())));
+    }
     for (name, at, pattern) in engine.suspended() {
         lines.push(format!(
             "! {name} is suspended since @{at}: its pattern `{pattern}` cost too much; \
-             starling show @{at} and starling explain tell more"
+             {} and starling explain tell more",
+            show(at)
         ));
     }
     for (budget, limit) in engine.standing_bounds() {
@@ -131,9 +149,10 @@ fn troubles_json(engine: &Engine) -> Value {
     let catching = engine.catching_up().into_iter();
     let catching = catching
         .map(|(name, next, last)| json!({"behavior": name.as_str(), "next": next, "last": last}));
+    let failed = engine.failures().into_iter().map(|failed| failed.to_json());
     let undeclared = engine.undeclared().into_iter().map(|undeclared| undeclared.to_json());
     json!({
-        "suspended": suspended.collect::<Vec<_>>(), "bounds": bounds.collect::<Vec<_>>(),
+        "failed": failed.collect::<Vec<_>>(), "suspended": suspended.collect::<Vec<_>>(), "bounds": bounds.collect::<Vec<_>>(),
         "rejected": rejected.collect::<Vec<_>>(), "catching_up": catching.collect::<Vec<_>>(),
         "undeclared": undeclared.collect::<Vec<_>>(),
     })
