@@ -20,8 +20,8 @@ pub use parting::parting;
 pub(crate) use proof::{Proof, Prover};
 pub(crate) use sides::{Figures, Side, figures, sides};
 pub use verify::{Unsound, Verified, verify};
-pub use writers::{Part, writers};
 pub(crate) use writers::{Changed, changes};
+pub use writers::{Part, writers};
 
 use std::ops::ControlFlow;
 

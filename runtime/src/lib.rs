@@ -11,6 +11,7 @@ mod effect;
 mod engine;
 mod flock;
 mod history;
+mod import;
 mod kinds;
 mod scripts;
 mod snapshot;

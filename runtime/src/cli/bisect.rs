@@ -58,7 +58,9 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         Turned::At(turning) => turning,
         Turned::Before => {
             let how = "it holds from the beginning on; look --from an earlier address";
-            return Err(Failure::NotFound(format!("at {name}@{from} the pattern has a match: {how}")));
+            return Err(Failure::NotFound(format!(
+                "at {name}@{from} the pattern has a match: {how}"
+            )));
         }
         Turned::Not => {
             let how = if args.first {
@@ -66,7 +68,9 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
             } else {
                 "--first finds out whether it had one before"
             };
-            return Err(Failure::NotFound(format!("at {name}@{until} the pattern has no match: {how}")));
+            return Err(Failure::NotFound(format!(
+                "at {name}@{until} the pattern has no match: {how}"
+            )));
         }
     };
     let address = format!("{name}@{}", event.offset());
@@ -85,7 +89,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         || {
             let ids: Vec<String> = bound.iter().map(|id| id.to_string().replace('"', "")).collect();
             let line = Narrator::default().line(&event);
-            format!("{address} made it true, on {}:\n{line}", ids.join(", "))
+            format!("{address} made it true\n  on {}\n{line}", ids.join(", "))
         },
     )?;
     shell.say(format_args!("{worlds} worlds were looked at; next: starling why {address}"));

@@ -188,9 +188,9 @@ fn to_json(sides: [&Named<'_>; 2], found: &Comparison<'_>, stat: bool) -> Value 
         let mut told = json!({
             "id": difference.id, "one": view(difference.before), "other": view(difference.after),
         });
-        let by = parts(difference).into_iter().map(|part| {
-            (part.property.clone().map_or_else(String::new, Into::into), by(&part))
-        });
+        let by = parts(difference)
+            .into_iter()
+            .map(|part| (part.property.clone().map_or_else(String::new, Into::into), by(&part)));
         told["by"] = Value::Object(by.collect());
         told
     });

@@ -97,7 +97,8 @@ fn refired(
     let cut = between_firings(&*log, branch.id, asked)?;
     let name = &branch.name;
     if cut != asked {
-        shell.say(format_args!("{name}@{asked} splits a firing, so it is replayed to {name}@{cut}"));
+        shell
+            .say(format_args!("{name}@{asked} splits a firing, so it is replayed to {name}@{cut}"));
     }
     let refired = refire_up_to(&*log, branch.id, cut, library_of(&log))?;
     tell(&refired, cut, shell)?;
@@ -105,9 +106,10 @@ fn refired(
         return Err(Failure::Diverged(format!("{name}{first}")));
     }
     if !refired.unavailable.is_empty() {
-        let missing = refired.unavailable.iter().map(|(version, count)| {
-            format!("{version} ({count} firings)")
-        });
+        let missing = refired
+            .unavailable
+            .iter()
+            .map(|(version, count)| format!("{version} ({count} firings)"));
         return Err(Failure::Failed(format!(
             "what these would do is not known, since their source is not at hand: {}",
             missing.collect::<Vec<_>>().join(", ")

@@ -49,7 +49,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let actor = super::append::actor(None)?;
     if args.delete {
         let was = tags::all(&*store)?.remove(name.as_str());
-        let missing = || Failure::NotFound(format!("there is no tag `{name}`; `starling tag` lists them"));
+        let missing =
+            || Failure::NotFound(format!("there is no tag `{name}`; `starling tag` lists them"));
         let was = was.ok_or_else(missing)?;
         tags::forget(&*store, &name, &actor)?;
         return shell.either(

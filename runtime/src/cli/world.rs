@@ -102,7 +102,9 @@ pub(super) fn event(
     }
     let (branch, cut) = shell.resolve(store, at)?;
     match event_by_id(store, branch.id, cut, text)? {
-        (_, true) => Err(Failure::Usage(format!("several events begin with {text}; write more of it"))),
+        (_, true) => {
+            Err(Failure::Usage(format!("several events begin with {text}; write more of it")))
+        }
         (found, false) => Ok(found.map(|event| (branch, event))),
     }
 }

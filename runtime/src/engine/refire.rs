@@ -72,9 +72,9 @@ fn differences(path: &str, one: &Value, other: &Value) -> Vec<(String, Value, Va
     match (one, other) {
         (Value::Object(left), Value::Object(right)) => {
             let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-            let below = names.into_iter().flat_map(|name| {
-                differences(&inside(name), &part(one, name), &part(other, name))
-            });
+            let below = names
+                .into_iter()
+                .flat_map(|name| differences(&inside(name), &part(one, name), &part(other, name)));
             below.collect()
         }
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
@@ -124,8 +124,7 @@ pub fn refire_up_to(
 ) -> Result<Refired, EngineError> {
     let past = Past::Of(log, branch);
     let mut state = State::default();
-    let mut refired =
-        Refired { firings: 0, unavailable: BTreeMap::new(), divergences: Vec::new() };
+    let mut refired = Refired { firings: 0, unavailable: BTreeMap::new(), divergences: Vec::new() };
     let mut events = read(log, branch, Offset::ZERO..until.next())?.peekable();
     while let Some(event) = events.next() {
         let event = event?;

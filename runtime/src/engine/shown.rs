@@ -70,7 +70,8 @@ pub(crate) fn shown(
     let env = state.env(Some(activation.seen()));
     // A read that costs too much failed then as it does now.
     let rows = seen.read_rows(&env).unwrap_or_default();
-    let reads = rows.iter().map(|read| (read.name.to_owned(), saw(world, free(&read.rows, &read.free))));
+    let reads =
+        rows.iter().map(|read| (read.name.to_owned(), saw(world, free(&read.rows, &read.free))));
     Ok(Some(Shown {
         behavior: activation.behavior.to_string(),
         hash: subscription.hash.to_string(),

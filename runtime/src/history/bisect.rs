@@ -106,7 +106,8 @@ fn risen(
     assert_eq!(Head::after(event.offset()), with, "one event lies between the two worlds");
     let parameters = BTreeMap::new();
     let env = Env { event: None, parameters: &parameters };
-    let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
+    let refused =
+        |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
     let delta = world.apply(&event).map_err(refused)?;
     let rows = pattern.delta(world, &delta, &env, &Steps::up_to(STEPS_MAX));
     let row = rows.map_err(missed)?.risen.into_iter().next();

@@ -68,6 +68,7 @@ pub(crate) fn figures(side: &Side) -> Figures {
         ("tokens used", used.tokens),
         ("cost used, in millionths", used.cost_micro),
     ];
-    figures.extend(used.into_iter().filter(|(_, used)| *used > 0).map(|(n, used)| (n.into(), used)));
+    figures
+        .extend(used.into_iter().filter(|(_, used)| *used > 0).map(|(n, used)| (n.into(), used)));
     figures
 }

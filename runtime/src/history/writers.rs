@@ -78,13 +78,7 @@ struct Open {
 }
 
 impl Open {
-    fn note(
-        &self,
-        event: &Event,
-        graph: &Graph,
-        delta: &Delta,
-        last: &mut BTreeMap<Part, Event>,
-    ) {
+    fn note(&self, event: &Event, graph: &Graph, delta: &Delta, last: &mut BTreeMap<Part, Event>) {
         for (id, before, after) in touched(graph, delta) {
             let whole = Part { id: id.into(), property: None };
             for part in self.wanted.range(whole..).take_while(|part| part.id == id) {
@@ -144,7 +138,7 @@ pub(crate) fn changes(
     trace(log, branch, &mut graph, until, |event, graph, delta| {
         let here = touched(graph, delta).find(|(id, ..)| *id == element.id());
         if let Some((_, before, after)) = here {
-            let made = before.is_none();
+            let made = before.is_none() && property.is_none();
             let values = values(before, after, property);
             if !values.is_empty() || made {
                 found.push(Changed { event: event.clone(), values });

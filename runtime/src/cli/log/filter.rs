@@ -119,7 +119,8 @@ impl Chosen {
 
 /// Whether an event makes a match true or false; the world goes on to it.
 fn turns(pattern: &Pattern, graph: &mut Graph, event: &Event) -> Result<bool, Failure> {
-    let refused = |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
+    let refused =
+        |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
     let delta = graph.apply(event).map_err(|refusal| EngineError::from(refused(refusal)))?;
     let parameters = std::collections::BTreeMap::new();
     let env = Env { event: None, parameters: &parameters };
@@ -132,9 +133,9 @@ fn turns(pattern: &Pattern, graph: &mut Graph, event: &Event) -> Result<bool, Fa
 /// beginning of a derived id will do.
 fn concerns(event: &Event, id: &str) -> bool {
     let is_it = |other: &str| other == id || id.contains('#') && other.starts_with(id);
-    let written = resolved(event).into_iter().any(|change| {
-        is_it(&change.target) || change.ends.iter().flatten().any(|end| is_it(end))
-    });
+    let written = resolved(event)
+        .into_iter()
+        .any(|change| is_it(&change.target) || change.ends.iter().flatten().any(|end| is_it(end)));
     let matched = || match event.cause() {
         Some(Cause::Firing { row, .. }) => row.iter().any(|bound| match bound {
             Bound::Element(bound) => is_it(bound),

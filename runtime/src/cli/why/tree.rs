@@ -99,7 +99,9 @@ impl<'p> Tree<'p> {
         if !bound.is_empty() {
             lines.push(format!("on {}", bound.join(", ")));
         }
-        lines.extend(shown.reads.iter().map(|(name, saw)| format!("read {}", self.named(name, saw))));
+        lines.extend(
+            shown.reads.iter().map(|(name, saw)| format!("read {}", self.named(name, saw))),
+        );
         lines
     }
 
@@ -122,14 +124,14 @@ impl<'p> Tree<'p> {
     /// One change and what led to it, as JSON.
     pub(super) fn to_json(&self, changed: &Changed) -> Value {
         let saw = |saw: &[Saw]| -> Value {
-            let element = |saw: &Saw| {
-                json!({"id": saw.id, "changed": saw.changed.map(|offset| self.address(offset))})
-            };
+            let element = |saw: &Saw| json!({"id": saw.id, "changed": saw.changed.map(|offset| self.address(offset))});
             saw.iter().map(element).collect()
         };
         let shown = |shown: &Shown| {
-            let bound = shown.bound.iter().map(|(name, of)| json!({"name": name, "elements": saw(of)}));
-            let reads = shown.reads.iter().map(|(name, of)| json!({"name": name, "elements": saw(of)}));
+            let bound =
+                shown.bound.iter().map(|(name, of)| json!({"name": name, "elements": saw(of)}));
+            let reads =
+                shown.reads.iter().map(|(name, of)| json!({"name": name, "elements": saw(of)}));
             json!({
                 "behavior": shown.behavior, "hash": shown.hash, "path": shown.path,
                 "match": bound.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>(),
@@ -142,9 +144,9 @@ impl<'p> Tree<'p> {
                 "firing": self.proof.shown.get(&event.offset()).map(shown),
             })
         });
-        let values = changed.values.iter().map(|(name, before, after)| {
-            json!({"property": name, "before": before, "after": after})
-        });
+        let values = changed.values.iter().map(
+            |(name, before, after)| json!({"property": name, "before": before, "after": after}),
+        );
         json!({"values": values.collect::<Vec<_>>(), "chain": causes.collect::<Vec<_>>()})
     }
 }
@@ -152,8 +154,9 @@ impl<'p> Tree<'p> {
 /// What a change changed: `tau 1 -> 2`.
 fn values(changed: &Changed) -> String {
     let text = |value: &Option<Value>| value.as_ref().map_or("nothing".into(), Value::to_string);
-    let told = changed.values.iter().map(|(name, before, after)| {
-        format!("{name} {} -> {}", text(before), text(after))
-    });
+    let told = changed
+        .values
+        .iter()
+        .map(|(name, before, after)| format!("{name} {} -> {}", text(before), text(after)));
     told.collect::<Vec<_>>().join(", ")
 }
