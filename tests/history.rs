@@ -173,7 +173,7 @@ impl Kept {
             Arc::new(log::RedbLog::create(&path, crate::support::STORE).unwrap());
         let branch = runtime::start_branch(&log, &name("main"), &flock.start, "test").unwrap().id;
         let snapshots = Snapshots::beside(&path);
-        let library = flock.library.clone();
+        let library = flock.library;
         let engine =
             Engine::open_with(Arc::clone(&log), branch, library, "test", snapshots.clone());
         engine.unwrap().run(|_| true).unwrap();
@@ -268,11 +268,10 @@ fn verify_compares_recorded_state_hashes_and_snapshots_with_a_fold() {
     );
     std::fs::write(states, text).unwrap();
 
-    // A snapshot under another's name: its bytes are whole, and it is not what stands there.
+    // A snapshot of which one bit has turned.
     let mut files = kept.files(".snap");
     files.sort();
-    let bytes = std::fs::read(&files[0]).unwrap();
-    let mut damaged = bytes.clone();
+    let mut damaged = std::fs::read(&files[0]).unwrap();
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&files[0], &damaged).unwrap();
     let found = check();

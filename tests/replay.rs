@@ -41,7 +41,7 @@ fn eventful() -> (Arc<dyn Log>, Vec<BranchId>, Library, tempfile::TempDir) {
     let path = folder.path().join("s.redb");
     let log: Arc<dyn Log> = Arc::new(RedbLog::create(&path, STORE).unwrap());
     let main = start_branch(&log, &name("main"), &flock.start, "test").unwrap().id;
-    let running = Running::open(Arc::clone(&log), main, flock.library.clone());
+    let running = Running::open(Arc::clone(&log), main, flock.library);
     let tool = Arc::new(Scripted::new(Class::Keyed, [Does::Succeeds(json!(1)), Does::Fails("no")]));
     let mut world = World::of(running, &[("tool:x", &tool)]);
     world.settle();
@@ -131,8 +131,8 @@ fn tell_and_end(told: &str) -> ! {
     std::process::exit(0)
 }
 
-/// The strict replay of another system ran its tools again. Here nobody who could act is at hand
-/// (`refire` is given a log and code, no executor), and the system would end the process that tries.
+/// The strict replay of another system ran its tools again. Here nobody who could act is at hand:
+/// `refire` is given a log and code, no executor; and the system would end the process that tries.
 #[test]
 fn replay_asks_nothing_of_the_world() {
     let role = std::env::var(ROLE).unwrap_or_default();

@@ -55,7 +55,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let turned = search(&*store, &snapshots, branch.id, (from, until), &pattern)?;
     let name = &branch.name;
     let Turning { event, row, worlds } = match turned {
-        Turned::At(turning) => turning,
+        Turned::At(turning) => *turning,
         Turned::Before => {
             let how = "it holds from the beginning on; look --from an earlier address";
             return Err(Failure::NotFound(format!(

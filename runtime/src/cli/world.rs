@@ -46,8 +46,8 @@ pub(super) fn element<'g>(
     }
 }
 
-/// The element that an id means in the world of a branch; where it was and is gone, the message says
-/// until when.
+/// The element that an id means in the world of a branch; where it was and is gone, the message
+/// says until when.
 pub(super) fn find<'g>(
     store: &Store,
     graph: &'g Graph,

@@ -21,7 +21,7 @@ const STEPS_MAX: u64 = 100_000_000;
 #[derive(Clone, Debug)]
 pub enum Turned {
     /// The pattern had no match before this event, and has one after it.
-    At(Turning),
+    At(Box<Turning>),
     /// It has a match already at the beginning.
     Before,
     /// It has none at the end.
@@ -91,7 +91,7 @@ pub fn bisect(
         }
     }
     let (event, row) = risen(log, branch, &mut without, with, pattern)?;
-    Ok(Turned::At(Turning { event, row, worlds }))
+    Ok(Turned::At(Box::new(Turning { event, row, worlds })))
 }
 
 /// The event after a world without a match, and the first match that it made true.
@@ -151,7 +151,7 @@ pub fn first_true(
         None => Turned::Not,
         Some((event, row)) => {
             let worlds = from.next().distance_to(event.offset()) + 1;
-            Turned::At(Turning { event, row, worlds })
+            Turned::At(Box::new(Turning { event, row, worlds }))
         }
     })
 }
