@@ -265,3 +265,52 @@ fn a_malformed_line_is_refused_by_name_line_and_column() {
     let latin = take(&log_of(&[]), MAIN, b"{\"\xe9\"}").unwrap_err().to_string();
     assert_eq!(latin, "line 1, column 3: not UTF-8 from here on");
 }
+
+/// The lines of three events, of which the second holds 汉.
+fn three_lines() -> (MemoryLog, Vec<u8>) {
+    let texts = ["one", "two 汉 \u{2028} two", "three"];
+    let drafts: Vec<Draft> =
+        texts.iter().zip(0..).map(|(text, n)| draft(n, json!({"text": text}))).collect();
+    let log = log_of(&drafts);
+    let text = lines(&log, MAIN, Escapes::Needed);
+    (log, text)
+}
+
+/// A reader dropped a complete last record that only lacked its newline, and another took a
+/// separator of Unicode for the end of a line.
+#[test]
+fn a_last_line_is_whole_without_its_newline_and_only_a_newline_ends_one() {
+    let (log, text) = three_lines();
+    let copy = log_of(&[]);
+    let done = take(&copy, MAIN, &text[..text.len() - 1]).unwrap();
+    assert_eq!((done.appended, done.link), (3, verify(&log, MAIN).unwrap().1));
+    assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 3);
+}
+
+/// A file cut in the middle of a letter made later appends write nothing, silently; a run of zeros
+/// in the middle showed its end to one reader and its beginning to another. Here what stands before
+/// is kept, the line is named, and nothing behind it is taken.
+#[test]
+fn a_line_cut_inside_a_letter_or_overwritten_with_zeros_is_named_and_nothing_after_it_is_taken() {
+    let (log, text) = three_lines();
+    let letter = text.windows(3).position(|bytes| bytes == "汉".as_bytes()).unwrap();
+    let second = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut zeros = text.clone();
+    zeros[second..second + 40].fill(0);
+    let mut bridged = text[..letter + 1].to_vec();
+    bridged.extend_from_slice(&text[second..]);
+    for (damaged, column) in
+        [(text[..letter + 1].to_vec(), None), (zeros, Some(2)), (bridged, None)]
+    {
+        let copy = log_of(&[]);
+        let error = take(&copy, MAIN, &damaged).unwrap_err();
+        let ImportError::Line(error) = error else { panic!("{error}") };
+        assert_eq!(error.line, 2, "{error}");
+        assert!(column.is_none_or(|column| column == error.column), "{error}");
+        assert_eq!(log.branch(MAIN).unwrap().tip.head.count(), 3);
+        assert_eq!(copy.branch(MAIN).unwrap().tip.head.count(), 1, "what came before it is kept");
+        // Whole lines, given later, go on where it stopped.
+        let done = take(&copy, MAIN, &text).unwrap();
+        assert_eq!((done.found, done.appended), (1, 2));
+    }
+}

@@ -9,6 +9,8 @@ mod approve;
 mod attempt;
 mod backup;
 mod behaviors;
+mod bisect;
+mod blame;
 mod branches;
 mod cancel;
 mod check;
@@ -25,6 +27,7 @@ mod fork;
 mod gateway;
 mod grant;
 mod graph;
+mod impact;
 mod import;
 mod log;
 mod new;
@@ -37,6 +40,7 @@ mod settle;
 mod shell;
 mod show;
 mod subject;
+mod tag;
 mod test;
 mod verify;
 mod why;
@@ -82,7 +86,11 @@ commands! {
     Graph = graph
     Query = query
     Why = why
+    Impact = impact
+    Blame = blame
+    Bisect = bisect
     Diff = diff
+    Tag = tag
     Explain = explain
     Check = check
     Try = attempt

@@ -28,6 +28,7 @@ mod refire;
 mod resolve;
 mod rounds;
 mod settings;
+mod shown;
 pub(crate) mod state;
 pub(crate) mod subscription;
 pub(crate) mod trial;
@@ -50,9 +51,10 @@ pub use failures::Failed;
 pub use library::Library;
 pub use lint::Undeclared;
 pub use outside::{Start, start_branch};
-pub use refire::{Divergence, Refired, refire};
-pub(crate) use resolve::resolved;
+pub use refire::{Divergence, Refired, refire, refire_up_to};
+pub(crate) use resolve::{Resolved, resolved};
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
+pub(crate) use shown::{Saw, Shown, shown};
 pub(crate) use subscription::load_payload;
 pub(crate) use wave::text_of;
 
@@ -277,6 +279,7 @@ impl Engine {
             };
             let past = Past::Of(&*self.log, self.branch);
             self.state.applied(&event, &delta, past)?;
+            self.snapshots.note(&self.state.graph);
             self.wave.push(event, blobs);
         }
         self.wave.firing_ended()?;
@@ -352,6 +355,7 @@ impl Engine {
     /// The log refused or failed.
     pub fn commit(&mut self) -> Result<Head, EngineError> {
         let head = self.wave.commit()?;
+        self.snapshots.record(&*self.log, self.branch);
         self.snapshots.keep(&*self.log, self.branch, &self.state, self.wave.link());
         Ok(head)
     }

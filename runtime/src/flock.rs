@@ -22,8 +22,8 @@ pub use follow::{Follow, Looks};
 pub(crate) use form::Form;
 pub(crate) use lint::{Finding, Level, lint};
 pub use sources::Source;
-pub(crate) use sync::library_of;
 pub use sync::{Synced, start, sync, sync_live};
+pub(crate) use sync::{adopt, library_of};
 pub(crate) use triggers::Triggers;
 pub use trust::{Consent, Question, TrustError};
 

@@ -10,18 +10,24 @@ mod clock;
 mod effect;
 mod engine;
 mod flock;
+mod history;
+mod import;
 mod kinds;
 mod scripts;
 mod snapshot;
+mod tags;
 
 pub use crate::effect::{Driver, Executors, OpenEffect, Recorded, Scope, Serving, Standing, Turn};
 pub use crate::engine::{
     Bounds, DEPTH_DEFAULT, Divergence, Engine, EngineError, Failed, FoldError, Library, Reached,
-    Refired, Schedule, Start, Step, Undeclared, refire, start_branch,
+    Refired, Schedule, Start, Step, Undeclared, refire, refire_up_to, start_branch,
 };
 pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
+};
+pub use crate::history::{
+    Part, Turned, Turning, Unsound, Verified, bisect, first_true, parting, verify, writers,
 };
 pub use crate::kinds::check_outside_kind;
 pub use crate::scripts::serve_scripts_if_asked;

@@ -5,6 +5,8 @@
 //! believed only if its own hash is right and the log has the same link at its offset. A file that
 //! cannot be written or read is passed over.
 
+mod recorded;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,8 @@ const MAGIC: &[u8; 8] = b"starsnap";
 pub struct Snapshots {
     folder: Option<PathBuf>,
     last: Head,
+    /// State hashes that are to be recorded once their events are durable.
+    noted: Vec<(Head, Hash)>,
 }
 
 impl Snapshots {
@@ -43,7 +47,7 @@ impl Snapshots {
     pub fn beside(store: &Path) -> Self {
         let mut name = store.as_os_str().to_owned();
         name.push(".snapshots");
-        Snapshots { folder: Some(PathBuf::from(name)), last: Head::EMPTY }
+        Snapshots { folder: Some(PathBuf::from(name)), ..Snapshots::default() }
     }
 
     /// Folds a branch up to `until`, from the nearest snapshot before it.
@@ -53,7 +57,20 @@ impl Snapshots {
         branch: BranchId,
         until: Head,
     ) -> Result<State, FoldError> {
-        let mut state = self.nearest(log, branch, until, read_state)?.unwrap_or_default();
+        self.fold_on(State::default(), log, branch, until)
+    }
+
+    /// Folds a branch on from a state of it, or from a snapshot that is nearer to `until`.
+    pub(crate) fn fold_on(
+        &self,
+        state: State,
+        log: &dyn Log,
+        branch: BranchId,
+        until: Head,
+    ) -> Result<State, FoldError> {
+        assert!(state.head <= until, "a fold goes forward");
+        let between = (state.head, until);
+        let mut state = self.nearest(log, branch, between, read_state)?.unwrap_or(state);
         let rest = state.head.next()..until.next();
         let past = Past::Of(log, branch);
         let fold = |events: &[Event]| events.iter().try_for_each(|event| state.fold(event, past));
@@ -66,7 +83,40 @@ impl Snapshots {
     /// # Errors
     /// The log is damaged or cannot be read.
     pub fn graph_at(&self, log: &dyn Log, branch: BranchId, cut: Head) -> Result<Graph, FoldError> {
-        let mut graph = self.nearest(log, branch, cut, read_graph)?.unwrap_or_default();
+        self.graph_on(Graph::default(), log, branch, cut)
+    }
+
+    /// The state of the last snapshot between two heads, if there is one.
+    pub(crate) fn nearest_state(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        between: (Head, Head),
+    ) -> Result<Option<State>, LogError> {
+        self.nearest(log, branch, between, read_state)
+    }
+
+    /// The world of the last snapshot at or before a head, or the empty one.
+    pub(crate) fn nearest_graph(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        until: Head,
+    ) -> Result<Graph, FoldError> {
+        Ok(self.nearest(log, branch, (Head::EMPTY, until), read_graph)?.unwrap_or_default())
+    }
+
+    /// The same, from a world of the branch, or from a snapshot that is nearer.
+    pub(crate) fn graph_on(
+        &self,
+        graph: Graph,
+        log: &dyn Log,
+        branch: BranchId,
+        cut: Head,
+    ) -> Result<Graph, FoldError> {
+        assert!(graph.head() <= cut, "a fold goes forward");
+        let between = (graph.head(), cut);
+        let mut graph = self.nearest(log, branch, between, read_graph)?.unwrap_or(graph);
         let rest = graph.head().next()..cut.next();
         read_ahead(log, branch, rest, |events| {
             graph.fold(events).map_err(|refusal| FoldError::Refused {
@@ -80,6 +130,47 @@ impl Snapshots {
     /// How many events lie behind the last snapshot that was kept.
     fn since(&self, head: Head) -> u64 {
         head.count().saturating_sub(self.last.count())
+    }
+
+    /// Notes the state hash of a world where one is recorded.
+    pub(crate) fn note(&mut self, graph: &Graph) {
+        let head = graph.head();
+        if self.folder.is_some() && head.count().is_multiple_of(recorded::EVERY) {
+            self.noted.push((head, graph.state_hash()));
+        }
+    }
+
+    /// Records the state hashes that were noted; their events are durable now.
+    pub(crate) fn record(&mut self, log: &dyn Log, branch: BranchId) {
+        let Some(folder) = &self.folder else { return };
+        if let Err(error) = recorded::append(folder, log, branch, &self.noted) {
+            tracing::warn!(%error, "a state hash was not recorded");
+        }
+        self.noted.clear();
+    }
+
+    /// The recorded state hashes of a branch and its ancestors, up to a head.
+    ///
+    /// # Errors
+    /// The store is damaged or cannot be read.
+    pub(crate) fn recorded(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        until: Head,
+    ) -> Result<Vec<(Head, Hash)>, LogError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        recorded::read(folder, log, branch, until)
+    }
+
+    /// Reads one snapshot file that `found` has named; `None` if it is of another history.
+    pub(crate) fn load(
+        path: &Path,
+        log: &dyn Log,
+        branch: BranchId,
+        head: Head,
+    ) -> Result<Option<State>, FoldError> {
+        load(path, log, branch, head, read_state)
     }
 
     /// Whether a snapshot should be kept now.
@@ -101,30 +192,16 @@ impl Snapshots {
         }
     }
 
-    /// What `read` makes of the last snapshot at or before `until` that the log agrees with, on the
-    /// branch or on an ancestor.
+    /// What `read` makes of the last snapshot between two heads that the log agrees with, on the
+    /// branch or on an ancestor: after the first head, at or before the other.
     fn nearest<T>(
         &self,
         log: &dyn Log,
         branch: BranchId,
-        until: Head,
+        between: (Head, Head),
         read: fn(&[u8]) -> Result<T, FoldError>,
     ) -> Result<Option<T>, LogError> {
-        let Some(folder) = &self.folder else { return Ok(None) };
-        let until = until.min(log.branch(branch)?.tip.head);
-        let lineage = Lineage::of(branch, |id| Ok(log.branch(id)?.fork))?;
-        let mut found: Vec<(Head, PathBuf)> = Vec::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Some((owner, head)) = parse_name(&entry.file_name().to_string_lossy()) else {
-                continue;
-            };
-            let held = lineage.segments().iter().find(|segment| segment.branch == owner);
-            let within = held.is_some_and(|s| s.to.is_none_or(|to| head.next() <= to));
-            if within && head <= until {
-                found.push((head, entry.path()));
-            }
-        }
-        found.sort_unstable();
+        let found = self.found(log, branch, between)?;
         for (head, path) in found.into_iter().rev() {
             match load(&path, log, branch, head, read) {
                 Ok(Some(state)) => return Ok(Some(state)),
@@ -135,6 +212,32 @@ impl Snapshots {
             }
         }
         Ok(None)
+    }
+
+    /// Where the snapshots of a branch and its ancestors stand, first to last: after the first
+    /// head, at or before the other.
+    pub(crate) fn found(
+        &self,
+        log: &dyn Log,
+        branch: BranchId,
+        (after, until): (Head, Head),
+    ) -> Result<Vec<(Head, PathBuf)>, LogError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let until = until.min(log.branch(branch)?.tip.head);
+        let lineage = Lineage::of(branch, |id| Ok(log.branch(id)?.fork))?;
+        let mut found: Vec<(Head, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Some((owner, head)) = parse_name(&entry.file_name().to_string_lossy()) else {
+                continue;
+            };
+            let held = lineage.segments().iter().find(|segment| segment.branch == owner);
+            let within = held.is_some_and(|s| s.to.is_none_or(|to| head.next() <= to));
+            if within && after < head && head <= until {
+                found.push((head, entry.path()));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
     }
 }
 

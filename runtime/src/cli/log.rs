@@ -1,9 +1,14 @@
 //! `log`: what happened, one sentence an event.
 
+mod filter;
+
+use std::collections::VecDeque;
+
 use log::{Address, Branch, Escapes, Event, Head, Log, LogError, Missing, Offset, Store};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
+use self::filter::{Chosen, Filter};
 use super::failure::Failure;
 use super::sentence::Narrator;
 use super::shell::Shell;
@@ -14,6 +19,10 @@ Examples:
   starling log side -n 10       the last ten events of side
   starling log main@600 -n 5    the five events up to offset 600
   starling log --follow         and what happens from now on
+  starling log --kind 'effect.*' --actor 'behavior:pay*' -n 10
+  starling log --node trip:1    what wrote it, linked to it or fired on it
+  starling log --cause main@42  the chain of causes that led to an event
+  starling log --match '(:Trip {status: \"closed\"})'   what made it true, or false again
   starling log --json | jq .kind";
 
 /// Shows what happened: offset, who, what kind, what it did, and why
@@ -29,6 +38,8 @@ pub(super) struct Args {
     /// The last N events only
     #[arg(short, value_name = "N")]
     number: Option<u64>,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
@@ -41,12 +52,26 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
             branch.name
         )));
     }
-    let shown = args.number.map_or(cut.count(), |number| number.min(cut.count()));
-    let from = Offset::new(cut.count() - shown);
-    let mut narrator = Narrator::default();
-    show(&log, &branch, from, cut, shell, &mut narrator)?;
+    let mut teller = Teller {
+        narrator: Narrator::default(),
+        chosen: args.filter.choose(&log, &branch, &address, shell)?,
+        last: None,
+    };
+    let mut from = Offset::ZERO;
+    if let Some(number) = args.number {
+        if teller.chosen.is_all() {
+            from = Offset::new(cut.count() - number.min(cut.count()));
+        } else {
+            teller.last = Some((number, VecDeque::new()));
+        }
+    }
+    teller.show(&log, &branch, from, cut, shell)?;
+    if let Some((_, lines)) = teller.last.take() {
+        lines.iter().try_for_each(|line| shell.out.write_all(line))?;
+    }
     if args.follow {
-        return follow(&log, &branch, cut, shell, &mut narrator);
+        shell.out.flush()?;
+        return follow(&log, &branch, cut, shell, &mut teller);
     }
     if cut == Head::EMPTY {
         shell.say(format_args!("{} has no events yet; next: starling append KIND", branch.name));
@@ -54,27 +79,47 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(
-    log: &Store,
-    branch: &Branch,
-    from: Offset,
-    to: Head,
-    shell: &mut Shell<'_>,
-    narrator: &mut Narrator,
-) -> Result<(), Failure> {
-    let mut line = Vec::new();
-    for event in log::read(log, branch.id, from..to.next())? {
-        let event: Event = event?;
-        line.clear();
-        if shell.json() {
-            log::write_line(log, &event, Escapes::Needed, &mut line)?;
-        } else {
-            line.extend_from_slice(narrator.line(&event).as_bytes());
-            line.push(b'\n');
+/// Tells the events that were chosen.
+struct Teller {
+    narrator: Narrator,
+    chosen: Chosen,
+    /// So many lines at most, the last ones, are kept and told in the end.
+    last: Option<(u64, VecDeque<Vec<u8>>)>,
+}
+
+impl Teller {
+    fn show(
+        &mut self,
+        log: &Store,
+        branch: &Branch,
+        from: Offset,
+        to: Head,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Failure> {
+        for event in log::read(log, branch.id, from..to.next())? {
+            let event: Event = event?;
+            if !self.chosen.accepts(&event)? {
+                self.narrator.remember(&event);
+                continue;
+            }
+            let mut line = Vec::new();
+            if shell.json() {
+                log::write_line(log, &event, Escapes::Needed, &mut line)?;
+            } else {
+                line.extend_from_slice(self.narrator.line(&event).as_bytes());
+                line.push(b'\n');
+            }
+            let Some((most, lines)) = &mut self.last else {
+                shell.out.write_all(&line)?;
+                continue;
+            };
+            lines.push_back(line);
+            if lines.len() as u64 > *most {
+                lines.pop_front();
+            }
         }
-        shell.out.write_all(&line)?;
+        Ok(shell.out.flush()?)
     }
-    Ok(shell.out.flush()?)
 }
 
 fn follow(
@@ -82,7 +127,7 @@ fn follow(
     branch: &Branch,
     shown: Head,
     shell: &mut Shell<'_>,
-    narrator: &mut Narrator,
+    teller: &mut Teller,
 ) -> Result<(), Failure> {
     let failed = |source| LogError::Io { doing: "starting to follow", source };
     let waiting = Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -91,7 +136,7 @@ fn follow(
     loop {
         let head = *heads.borrow_and_update();
         if head > shown {
-            show(log, branch, shown.next(), head, shell, narrator)?;
+            teller.show(log, branch, shown.next(), head, shell)?;
             shown = head;
         }
         waiting.block_on(changed(&mut heads))?;

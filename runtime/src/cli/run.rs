@@ -25,6 +25,7 @@ use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
 use crate::engine::{Engine, EngineError, Reached};
 use crate::flock::{self, Flock, FlockError, Looks, Overrides};
+use crate::import;
 use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
@@ -196,7 +197,12 @@ fn open(
     };
     let library = flock.library(&log);
     let snapshots = Snapshots::beside(store.path());
-    let mut engine = Engine::open_with(log, branch.id, library, &shell.me(), snapshots)?;
+    let mut engine =
+        Engine::open_with(Arc::clone(&log), branch.id, library, &shell.me(), snapshots)?;
+    if engine.started().is_empty() && import::is_imported(&*log, branch.id)? {
+        tell_synced(&flock::adopt(&mut engine, flock, now())?, shell);
+        shell.say(format_args!("{name} was imported; the flock goes on from there"));
+    }
     if engine.started().is_empty() {
         return Err(Failure::Failed(format!(
             "{name} was not begun by a flock: its first event is no flock.started; run on another \

@@ -42,7 +42,8 @@ impl Narrator {
         line
     }
 
-    fn remember(&mut self, event: &Event) {
+    /// Remembers where an event stands that is not told.
+    pub(super) fn remember(&mut self, event: &Event) {
         self.offsets.insert(event.id(), event.offset());
         self.order.push_back(event.id());
         if self.order.len() > REMEMBERED_MAX
@@ -111,7 +112,7 @@ fn runtime_words(event: &Event) -> Option<String> {
 }
 
 /// What an event says and does.
-fn what(event: &Event) -> String {
+pub(super) fn what(event: &Event) -> String {
     let mut parts = Vec::new();
     if let Some(words) = runtime_words(event) {
         return words;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::place;
+use crate::tags;
 
 /// Options of every command.
 #[derive(Debug, clap::Args)]
@@ -139,7 +140,8 @@ impl<'a> Shell<'a> {
             let there = match names.len() {
                 0 => "the store has none yet; `starling append` makes `main`".to_owned(),
                 _ => format!(
-                    "its branches: {}; `starling fork main@head {name}` makes it",
+                    "its branches: {}; `starling fork main@head {name}` makes it, and `starling tag {name} \
+                     main@head` names a place so",
                     names.join(", ")
                 ),
             };
@@ -153,6 +155,8 @@ impl<'a> Shell<'a> {
         log: &dyn Log,
         address: &Address,
     ) -> Result<(Branch, Head), Failure> {
+        let tagged = self.tagged(log, address)?;
+        let address = tagged.as_ref().unwrap_or(address);
         let branch = self.branch(log, &address.branch)?;
         let head = branch.tip.head;
         let beyond = || {
@@ -164,6 +168,15 @@ impl<'a> Shell<'a> {
         };
         let cut = address.cut(head).ok_or_else(beyond)?;
         Ok((branch, cut))
+    }
+
+    /// The address that a tag names, if this is the name of one and of no branch.
+    fn tagged(&self, log: &dyn Log, address: &Address) -> Result<Option<Address>, Failure> {
+        let plain = address.at == log::At::BeforeHead(0);
+        if !plain || log.branches()?.iter().any(|branch| branch.name == address.branch) {
+            return Ok(None);
+        }
+        Ok(tags::all(log)?.remove(address.branch.as_str()))
     }
 
     /// What was given, or the branch up to its end.

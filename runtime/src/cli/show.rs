@@ -1,6 +1,6 @@
 //! `show`: one event by its address, or one node or edge by its id.
 
-use log::{Address, Escapes, Missing, read_one};
+use log::{Address, Escapes, Event, Missing, Store};
 use projection::World;
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use super::world;
 const EXAMPLES: &str = "\
 Examples:
   starling show main@42                    an event, whole
+  starling show 9f2c41d0                   the same by its id; the beginning of one will do
   starling show branch:short               a node or an edge as it is now
   starling show branch:short --at main@42  and as it was then; the beginning of an id will do";
 
@@ -18,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
-    /// An address, such as main@42, or the id of a node or edge
+    /// An address such as main@42, a tag, or the id of an event, a node or an edge
     #[arg(value_name = "ADDRESS|ID")]
     what: String,
     /// When to look at a node or edge: BRANCH@OFFSET
@@ -28,25 +29,14 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let store = shell.open(Missing::Refuse)?;
-    let as_address = args.what.contains('@').then(|| args.what.parse::<Address>().ok()).flatten();
-    if let Some(address) = as_address {
-        let (branch, cut) = shell.resolve(&*store, &address)?;
-        let Some(offset) = cut.last() else {
-            return Err(Failure::NotFound(format!("{} has no events yet", branch.name)));
-        };
-        let event = read_one(&*store, branch.id, offset)?;
-        let mut line = Vec::new();
-        log::write_line(&*store, &event, Escapes::Needed, &mut line)?;
-        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-        if shell.json() {
-            return shell.line(line);
-        }
-        let whole: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
-        return pretty(&whole, shell);
-    }
     let address = shell.address(args.at);
-    let (graph, _, _) = world::at(&store, &address, shell)?;
-    let element = world::element(&graph, &args.what, &address)?;
+    let (graph, branch, _) = world::at(&store, &address, shell)?;
+    if graph.element(&args.what).is_none()
+        && let Some((_, event)) = world::event(&store, &args.what, &address, shell)?
+    {
+        return show_event(&store, &event, shell);
+    }
+    let element = world::find(&store, &graph, &branch, &args.what, &address)?;
     let ends = element.ends().map(|(from, to)| {
         let end = |node: projection::NodeRef| graph.at(node.into()).map(|node| node.id());
         json!({"from": end(from), "to": end(to)})
@@ -61,6 +51,17 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         whole["to"] = ends["to"].clone();
     }
     if shell.json() { shell.line(whole) } else { pretty(&whole, shell) }
+}
+
+fn show_event(store: &Store, event: &Event, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    let mut line = Vec::new();
+    log::write_line(store, event, Escapes::Needed, &mut line)?;
+    let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+    if shell.json() {
+        return shell.line(line);
+    }
+    let whole: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
+    pretty(&whole, shell)
 }
 
 fn pretty(whole: &Value, shell: &mut Shell<'_>) -> Result<(), Failure> {

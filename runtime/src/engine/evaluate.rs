@@ -102,19 +102,19 @@ fn still_stands(state: &State, world: &Graph, activation: &Activation) -> Result
 }
 
 /// The rows of one declared read.
-struct ReadRows<'s> {
-    name: &'s str,
+pub(super) struct ReadRows<'s> {
+    pub(super) name: &'s str,
     pattern: &'s Bindings,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
     /// Where in a row the variables stand that the match does not bind.
-    free: Vec<usize>,
+    pub(super) free: Vec<usize>,
 }
 
 /// What one firing may see.
-struct Seen<'s> {
-    world: &'s Graph,
-    activation: &'s Activation,
-    subscription: &'s Subscription,
+pub(super) struct Seen<'s> {
+    pub(super) world: &'s Graph,
+    pub(super) activation: &'s Activation,
+    pub(super) subscription: &'s Subscription,
 }
 
 impl<'s> Seen<'s> {
@@ -154,7 +154,10 @@ impl<'s> Seen<'s> {
         .collect()
     }
 
-    fn read_rows(&self, env: &projection::Env<'_>) -> Result<Vec<ReadRows<'s>>, ReactError> {
+    pub(super) fn read_rows(
+        &self,
+        env: &projection::Env<'_>,
+    ) -> Result<Vec<ReadRows<'s>>, ReactError> {
         let given = self.given();
         let steps = Steps::up_to(READ_STEPS_MAX);
         let mut all = Vec::with_capacity(self.subscription.reads.len());

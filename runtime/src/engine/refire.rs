@@ -1,11 +1,14 @@
 //! Refire: every firing of a log is run again, each on its recorded past and with the version of
 //! its time, and what it proposes is compared byte for byte with what the log holds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use behaviors::Texts;
 use log::{BranchId, Event, Head, Log, LogError, Offset, read};
+use serde_json::Value;
 
+use super::activation::Activation;
 use super::catching::Past;
 use super::evaluate::evaluate;
 use super::fire::{Keys, fire};
@@ -20,6 +23,9 @@ use super::{EngineError, FoldError};
 pub struct Refired {
     /// How many firings were run again.
     pub firings: u64,
+    /// How many firings could not be run, by behavior and the hash of the source that is not at
+    /// hand. Of those nothing is known.
+    pub unavailable: BTreeMap<String, u64>,
     /// Where the log and the code differ, first to last.
     pub divergences: Vec<Divergence>,
 }
@@ -41,7 +47,42 @@ impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}: `{}` does something else now", self.offset, self.behavior)?;
         self.recorded.iter().try_for_each(|line| write!(f, "\n- {line}"))?;
-        self.proposed.iter().try_for_each(|line| write!(f, "\n+ {line}"))
+        self.proposed.iter().try_for_each(|line| write!(f, "\n+ {line}"))?;
+        let counts = (self.recorded.len(), self.proposed.len());
+        if counts.0 != counts.1 {
+            write!(f, "\n  {} events were recorded, {} are proposed", counts.0, counts.1)?;
+        }
+        for (old, new) in self.recorded.iter().zip(&self.proposed) {
+            let json = |line: &str| serde_json::from_str(line).unwrap_or(Value::Null);
+            for (path, old, new) in differences("", &json(old), &json(new)) {
+                write!(f, "\n  {path}: {old} -> {new}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where two values differ: the paths, and what stands there on both sides.
+fn differences(path: &str, one: &Value, other: &Value) -> Vec<(String, Value, Value)> {
+    let inside = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    let part = |value: &Value, name: &str| value.get(name).cloned().unwrap_or(Value::Null);
+    match (one, other) {
+        (Value::Object(left), Value::Object(right)) => {
+            let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            let below = names
+                .into_iter()
+                .flat_map(|name| differences(&inside(name), &part(one, name), &part(other, name)));
+            below.collect()
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let pairs = left.iter().zip(right).enumerate();
+            pairs.flat_map(|(nth, (a, b))| differences(&inside(&nth.to_string()), a, b)).collect()
+        }
+        _ if one == other => Vec::new(),
+        _ => vec![(path.to_owned(), one.clone(), other.clone())],
     }
 }
 
@@ -62,24 +103,34 @@ impl Keys for Recorded<'_> {
     }
 }
 
-/// Runs every firing of a branch again.
+/// Runs every firing of a branch again. Nothing is asked of the world: what it answered stands in
+/// the log, and there is nobody here who could ask.
 ///
 /// # Errors
-/// The log is damaged, or the code of a behavior of its time is not in `library`.
-pub fn refire(
+/// The log is damaged.
+pub fn refire(log: &dyn Log, branch: BranchId, library: Library) -> Result<Refired, EngineError> {
+    refire_up_to(log, branch, log.branch(branch)?.tip.head, library)
+}
+
+/// The same for the events before `until.next()`, which does not split a firing.
+///
+/// # Errors
+/// As `refire`.
+pub fn refire_up_to(
     log: &dyn Log,
     branch: BranchId,
+    until: Head,
     mut library: Library,
 ) -> Result<Refired, EngineError> {
     let past = Past::Of(log, branch);
     let mut state = State::default();
-    let mut refired = Refired { firings: 0, divergences: Vec::new() };
-    let mut events = read(log, branch, Offset::ZERO..Offset::new(u64::MAX))?.peekable();
+    let mut refired = Refired { firings: 0, unavailable: BTreeMap::new(), divergences: Vec::new() };
+    let mut events = read(log, branch, Offset::ZERO..until.next())?.peekable();
     while let Some(event) = events.next() {
         let event = event?;
         if event.taken() == state.taken {
             state.fold(&event, past)?;
-            require(&state, &event, &mut library)?;
+            fetch(&state, &event, &mut library);
             continue;
         }
         // All events of one firing carry the same count, so the firing is as long as the count
@@ -95,7 +146,7 @@ pub fn refire(
         refire_group(&mut state, log, branch, &library, &group, &mut refired)?;
         for event in &group {
             state.fold(event, past)?;
-            require(&state, event, &mut library)?;
+            fetch(&state, event, &mut library);
         }
     }
     Ok(refired)
@@ -121,6 +172,10 @@ fn refire_group(
         let emits = state.taken == first.taken() && first.author().is_some();
         let recorded: &[Event] = if emits { group } else { &[] };
         if emits && was_stopped(first) {
+            continue;
+        }
+        if let Some(version) = unavailable(state, library, &activation) {
+            *refired.unavailable.entry(version).or_default() += 1;
             continue;
         }
         let keys = Recorded { log, branch, head: state.head };
@@ -162,10 +217,19 @@ fn line(log: &dyn Log, event: &Event) -> String {
     }
 }
 
-/// Makes sure that the code of what an event loaded is at hand.
-fn require(state: &State, event: &Event, library: &mut Library) -> Result<(), EngineError> {
-    if !LOADS.contains(&event.kind()) {
-        return Ok(());
+/// Fetches the code of what an event loaded, if it can be had.
+fn fetch(state: &State, event: &Event, library: &mut Library) {
+    if LOADS.contains(&event.kind()) {
+        for subscription in state.subscriptions.iter() {
+            // What is not at hand is told where it would have fired.
+            drop(library.require(subscription));
+        }
     }
-    state.subscriptions.iter().try_for_each(|subscription| library.require(subscription))
+}
+
+/// The version of the behavior of an activation, if its code is not at hand.
+fn unavailable(state: &State, library: &Library, activation: &Activation) -> Option<String> {
+    let subscription = state.subscriptions.get(&activation.behavior)?;
+    let found = library.get(&subscription.name, &subscription.hash);
+    found.is_none().then(|| format!("{} {}", subscription.name, subscription.hash))
 }

@@ -138,6 +138,25 @@ fn store_source(log: &Arc<dyn Log>, source: &Source) -> Result<(), EngineError> 
     Ok(())
 }
 
+/// Begins a flock on a branch that holds the log of another system: settings, behaviors and start
+/// events land behind it, and the behaviors see what stands there.
+///
+/// # Errors
+/// The log cannot be written.
+pub(crate) fn adopt(engine: &mut Engine, flock: &Flock, now: Time) -> Result<Synced, EngineError> {
+    assert!(engine.started().is_empty(), "a branch is begun once");
+    let derive = || Derivation::new().text("start").json(&json!(flock.seed));
+    let begun = Draft::new(derive().finish(), "flock.started", "runtime");
+    engine.outside(Draft { payload: flock.payload(), time: now, ..begun })?;
+    let synced = follow(engine, flock, now, &|_| true)?;
+    for (nth, event) in flock.events.iter().enumerate() {
+        let id = derive().integer(nth as u64).finish();
+        engine.outside(Draft { id, time: now, ..event.clone() })?;
+    }
+    engine.commit()?;
+    Ok(synced)
+}
+
 /// Makes a branch that has begun follow its flock. `now` is the time of the events that this takes;
 /// they land as one batch.
 ///

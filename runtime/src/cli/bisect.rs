@@ -1,0 +1,97 @@
+//! `bisect`: the event at which a pattern became true.
+
+use log::{Address, Bound, Head, Missing};
+use projection::Pattern;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::sentence::Narrator;
+use super::shell::Shell;
+use crate::history::{self, Turned, Turning};
+use crate::snapshot::Snapshots;
+
+const EXAMPLES: &str = "\
+Examples:
+  starling bisect main '(:Trip {status: \"closed\"})'    an event that made this true
+  starling bisect main '(:Order)' --first               the first one, by reading all of them
+  starling bisect main@900 '(:Order)' --from main@600   between two offsets";
+
+/// Finds an event at which a pattern turned from false to true, and who did it
+///
+/// It halves the way between a world without a match and one with: a pattern that comes and goes
+/// turned true at the event it names, perhaps also at others.
+#[derive(Debug, clap::Args)]
+#[command(before_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The branch, or an address up to which to look
+    #[arg(value_name = "BRANCH|ADDRESS")]
+    until: Address,
+    /// The pattern, such as '(:Trip {status: "closed"})'
+    pattern: String,
+    /// Look after this address only
+    #[arg(long, value_name = "ADDRESS")]
+    from: Option<Address>,
+    /// Read event by event and find the first
+    #[arg(long)]
+    first: bool,
+}
+
+pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    let pattern = Pattern::parse(&args.pattern).map_err(|e| Failure::Usage(e.to_string()))?;
+    if let Some(name) = pattern.parameters().iter().next() {
+        return Err(Failure::Usage(format!("the pattern mentions ${name}; write its value")));
+    }
+    let store = shell.open(Missing::Refuse)?;
+    let (branch, until) = shell.resolve(&*store, &args.until)?;
+    let from = match &args.from {
+        None => Head::EMPTY,
+        Some(from) => shell.resolve(&*store, from)?.1,
+    };
+    if from > until {
+        return Err(Failure::Usage(format!("{from} is behind {until}; exchange them")));
+    }
+    let snapshots = Snapshots::beside(store.path());
+    let search = if args.first { history::first_true } else { history::bisect };
+    let turned = search(&*store, &snapshots, branch.id, (from, until), &pattern)?;
+    let name = &branch.name;
+    let Turning { event, row, worlds } = match turned {
+        Turned::At(turning) => *turning,
+        Turned::Before => {
+            let how = "it holds from the beginning on; look --from an earlier address";
+            return Err(Failure::NotFound(format!(
+                "at {name}@{from} the pattern has a match: {how}"
+            )));
+        }
+        Turned::Not => {
+            let how = if args.first {
+                "it never had one between them"
+            } else {
+                "--first finds out whether it had one before"
+            };
+            return Err(Failure::NotFound(format!(
+                "at {name}@{until} the pattern has no match: {how}"
+            )));
+        }
+    };
+    let address = format!("{name}@{}", event.offset());
+    let bound = row.bound.iter().map(|bound| match bound {
+        Bound::Element(id) => json!(id.as_str()),
+        Bound::Path(ids) => ids.iter().map(|id| json!(id.as_str())).collect(),
+    });
+    let bound: Vec<Value> = bound.collect();
+    shell.either(
+        || {
+            json!({
+                "address": address, "id": event.id().to_string(), "kind": event.kind(),
+                "actor": event.actor(), "match": bound, "worlds": worlds,
+            })
+        },
+        || {
+            let ids: Vec<String> = bound.iter().map(|id| id.to_string().replace('"', "")).collect();
+            let line = Narrator::default().line(&event);
+            format!("{address} made it true\n  on {}\n{line}", ids.join(", "))
+        },
+    )?;
+    shell.say(format_args!("{worlds} worlds were looked at; next: starling why {address}"));
+    Ok(())
+}
