@@ -27,7 +27,7 @@ fn ask(firing: &Firing<'_>, out: &mut Proposals<'_>) -> Result<(), ReactError> {
 }
 
 /// A flock that asks for these wishes: each is the properties of a node `Wish`.
-fn wishing(wishes: &[Value]) -> Small {
+pub(crate) fn wishing(wishes: &[Value]) -> Small {
     let metadata = json!({"name": "ask", "match": "(wish:Wish)", "effects": ["*"]});
     let changes: Vec<Value> = wishes
         .iter()

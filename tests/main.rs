@@ -22,6 +22,7 @@ mod effects;
 mod examples;
 mod flocks;
 mod forge;
+mod forks;
 mod late;
 mod live;
 mod oracle;

@@ -10,6 +10,7 @@ mod clock;
 mod effect;
 mod engine;
 mod flock;
+mod fork;
 mod kinds;
 mod scripts;
 mod snapshot;
@@ -23,6 +24,7 @@ pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
 };
+pub use crate::fork::{Changes, Feed, ForkError};
 pub use crate::kinds::check_outside_kind;
 pub use crate::scripts::serve_scripts_if_asked;
 pub use crate::snapshot::Snapshots;
