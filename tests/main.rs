@@ -26,6 +26,7 @@ mod forks;
 mod late;
 mod live;
 mod oracle;
+mod promote;
 mod recover;
 mod refire;
 mod round;

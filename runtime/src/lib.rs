@@ -12,6 +12,7 @@ mod engine;
 mod flock;
 mod fork;
 mod kinds;
+mod promote;
 mod scripts;
 mod snapshot;
 
@@ -26,5 +27,6 @@ pub use crate::flock::{
 };
 pub use crate::fork::{Changes, Feed, ForkError};
 pub use crate::kinds::check_outside_kind;
+pub use crate::promote::{Disagreement, Land, PromoteError, Promoted, Promotion, Side};
 pub use crate::scripts::serve_scripts_if_asked;
 pub use crate::snapshot::Snapshots;

@@ -150,6 +150,32 @@ fn a_fork_is_pinned_to_its_log_until_it_is_told_to_follow() {
     assert_eq!(of_branch(&place, "kept", "flock.changed")[0]["settings"]["rate"], 9);
 }
 
+#[test]
+fn a_promotion_says_what_lands_and_a_conflict_is_told_with_both_sides() {
+    let place = travelled();
+    place.ok(&["fork", "main@head", "idea"]);
+    let set = |value: u64| format!(r#"[{{"set": "trip:1", "properties": {{"days": {value}}}}}]"#);
+    place.ok(&["append", "trip.planned", "--branch", "idea", "--changes", &set(3)]);
+    let dry = place.ok(&["promote", "idea", "--dry-run"]);
+    assert_eq!(dry.out, "idea would be promoted into main with 1 changes\n");
+    assert!(
+        place.ok(&["promote", "idea"]).out.starts_with("idea is promoted into main: 1 changes")
+    );
+    assert!(place.ok(&["promote", "idea"]).out.contains("nothing was promoted"));
+    place.ok(&["append", "trip.planned", "--branch", "idea", "--changes", &set(4)]);
+    place.ok(&["append", "trip.planned", "--changes", &set(5)]);
+    let told = place.run(&["promote", "idea"]).failed(&["promote"], 6, "nothing was promoted");
+    assert!(
+        told.out.contains("property trip:1.days: it is 5 on main and 4 on idea"),
+        "{}",
+        told.out
+    );
+    assert!(told.out.contains("by user:ann at idea@"), "{}", told.out);
+    let json = place.run(&["promote", "idea", "--json"]).out;
+    let conflict: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&conflict["ours"]["value"], &conflict["theirs"]["value"]), (&5.into(), &4.into()));
+}
+
 /// Row 16 of the public failures: to resume is to go on at the head. From anywhere else it is a
 /// fork, which is another word.
 #[test]
