@@ -14,6 +14,7 @@ mod diff;
 mod fold;
 mod graph;
 mod json;
+mod merge;
 mod pattern;
 mod query;
 mod refusal;
@@ -27,6 +28,7 @@ mod world;
 pub use crate::delta::{Delta, Operation, Written};
 pub use crate::diff::{Difference, PropertyDifference, diff};
 pub use crate::graph::{Born, EdgeRef, ElementRef, ElementView, Graph, NodeRef, TypeId};
+pub use crate::merge::{Clash, Conflict, Merged, Wanted, merge};
 pub use crate::pattern::{
     Aspect, DeltaRows, Env, ErrorClass, Exhausted, Explanation, Fault, Fixed, Kind, Pattern,
     PatternError, Problem, Row, SearchPlan, Stage, Steps, Types, Variable, Watch,

@@ -32,6 +32,7 @@ mod import;
 mod log;
 mod new;
 mod place;
+mod promote;
 mod query;
 mod replay;
 mod run;
@@ -108,6 +109,7 @@ commands! {
     Enable = enable
     Branches = branches
     Fork = fork
+    Promote = promote
     Verify = verify
     Import = import
     Export = export

@@ -33,6 +33,7 @@ pub use self::cancel::Scope;
 pub use self::describe::{OpenEffect, Standing};
 pub use self::driver::{Driver, Turn};
 pub use self::executors::Executors;
+pub(crate) use self::recorded::ending_of;
 pub use self::recorded::{Recorded, Serving};
 
 pub(crate) use self::action::{Action, Chain, Facts, Stage, is_inner};

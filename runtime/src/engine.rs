@@ -4,7 +4,7 @@
 //! and repeats nothing: what was quiet after the last event is fired again on reopening, which is
 //! harmless, because reactions are pure. The engine names no behavior, agent, tool or policy.
 
-mod activation;
+pub(crate) mod activation;
 mod agenda;
 mod asking;
 mod bounds;
@@ -15,7 +15,7 @@ mod error;
 mod evaluate;
 mod failures;
 mod fire;
-mod forge;
+pub(crate) mod forge;
 mod guards;
 mod image;
 mod library;
@@ -24,6 +24,7 @@ mod loaded;
 mod obey;
 mod outside;
 mod prepared;
+mod recorded;
 mod refire;
 mod resolve;
 mod rounds;
@@ -36,11 +37,11 @@ mod watchers;
 mod wave;
 mod words;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use behaviors::{ReactError, Reply, Texts};
-use log::{BranchId, Claim, Delivery, Head, Log};
+use log::{BranchId, Claim, Delivery, EventId, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
 
@@ -51,6 +52,7 @@ pub use failures::Failed;
 pub use library::Library;
 pub use lint::Undeclared;
 pub use outside::{Start, start_branch};
+pub(crate) use recorded::Stop;
 pub use refire::{Divergence, Refired, refire, refire_up_to};
 pub(crate) use resolve::{Resolved, resolved};
 pub use settings::{Bounds, DEPTH_DEFAULT, Schedule};
@@ -89,6 +91,8 @@ pub struct Engine {
     failures: Failures,
     /// An offer that came while nothing was due.
     offered: Option<Delivery>,
+    /// Firings that the machine ended when they were recorded, by the name of the firing.
+    stops: HashMap<EventId, Stop>,
 }
 
 /// What one step did.
@@ -152,6 +156,7 @@ impl Engine {
             lint: None,
             failures: Failures::default(),
             offered: None,
+            stops: HashMap::new(),
         };
         let loaded: Vec<_> = engine.state.subscriptions.iter().cloned().collect();
         loaded.iter().try_for_each(|subscription| engine.library.require(subscription))?;
@@ -254,6 +259,7 @@ impl Engine {
             return Ok(Step::Rest);
         }
         let reaction = self.reaction();
+        let reaction = self.recorded_stop().map_or(reaction, Err);
         let proposals = reaction.map(|reply| {
             if self.print {
                 self.printed.extend(reply.printed);

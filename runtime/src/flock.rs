@@ -17,13 +17,15 @@ mod trust;
 pub(crate) mod workspace;
 mod world;
 
+pub(crate) use file::read_set;
 pub use file::{FlockError, Overrides};
 pub use follow::{Follow, Looks};
 pub(crate) use form::Form;
 pub(crate) use lint::{Finding, Level, lint};
 pub use sources::Source;
+pub(crate) use sources::name_of;
 pub use sync::{Synced, start, sync, sync_live};
-pub(crate) use sync::{adopt, library_of};
+pub(crate) use sync::{adopt, library_of, store_source};
 pub(crate) use triggers::Triggers;
 pub use trust::{Consent, Question, TrustError};
 
@@ -78,6 +80,8 @@ pub struct Flock {
     pub unset: Vec<String>,
     /// The behavior files, by path.
     pub sources: Vec<Source>,
+    /// Whether it may act: what only hears what is recorded does not.
+    pub acts: bool,
     /// Whether its programs are confined; only the person who runs it says that they are not.
     pub sandbox: effect::Sandbox,
 }
@@ -111,6 +115,13 @@ impl Flock {
         let mut flock = file::read(folder, overrides)?;
         flock.sources = sources::read(folder, &flock.uses, known)?;
         Ok(flock)
+    }
+
+    /// The flock of a branch whose folder is gone: what `flock.started` says, nothing that could
+    /// act and nothing that stands in files.
+    #[must_use]
+    pub fn recorded(folder: &Path, started: &Map<String, Value>) -> Flock {
+        file::recorded(folder, started)
     }
 
     /// Where its store is unless the caller says otherwise.

@@ -10,9 +10,11 @@ mod clock;
 mod effect;
 mod engine;
 mod flock;
+mod fork;
 mod history;
 mod import;
 mod kinds;
+mod promote;
 mod scripts;
 mod snapshot;
 mod tags;
@@ -26,9 +28,11 @@ pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
 };
+pub use crate::fork::{Changes, Feed, ForkError};
 pub use crate::history::{
     Part, Turned, Turning, Unsound, Verified, bisect, first_true, parting, verify, writers,
 };
 pub use crate::kinds::check_outside_kind;
+pub use crate::promote::{Disagreement, Land, PromoteError, Promoted, Promotion, Side};
 pub use crate::scripts::serve_scripts_if_asked;
 pub use crate::snapshot::Snapshots;

@@ -46,8 +46,8 @@ pub(crate) fn fork(world: &World, cut: u64, serving: Serving, tool: &Arc<Scripte
     let running = Running::open(Arc::clone(&log), made.id, world.running.library());
     let mut child = World::of(running, &[("tool:x", tool)]);
     child.now = world.now;
-    let from = Offset::new(cut.count());
-    child.serve(serving, Recorded::of_log(&*log, world.running.branch, from).unwrap());
+    let range = Offset::new(cut.count())..Offset::new(u64::MAX);
+    child.serve(serving, Recorded::of_log(&*log, world.running.branch, range).unwrap());
     child
 }
 

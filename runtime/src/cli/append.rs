@@ -3,6 +3,7 @@
 mod lines;
 mod outside;
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
@@ -193,4 +194,19 @@ fn tell(
         shell.either(json, || address.clone())?;
     }
     Ok(())
+}
+
+/// The events in a file of lines, as `starling append -` reads them.
+pub(super) fn drafts_of(file: &Path) -> Result<Vec<Draft>, Failure> {
+    let opened = std::fs::File::open(file);
+    let opened = opened.map_err(|error| {
+        Failure::NotFound(format!("{} cannot be read: {error}", file.display()))
+    })?;
+    let actor = actor(None)?;
+    let input = Box::new(std::io::BufReader::new(opened));
+    let (sender, incoming) = sync_channel(2 * BATCH_LINES);
+    let reading = thread::spawn(move || lines::read(input, &actor, &sender));
+    let drafts = incoming.iter().map(|line| line.draft).collect::<Result<_, _>>();
+    drop(reading.join());
+    drafts.map_err(|failure| failure.reworded(|words| format!("{}: {words}", file.display())))
 }

@@ -1,24 +1,33 @@
-//! `fork`: a branch that shares its parent's events up to an offset.
+//! `fork`: a branch that shares its parent's events up to an offset, and what is changed there.
 
-use std::path::Path;
+mod workspace;
 
-use effect::Sandbox;
-use effect::builtin::worktree;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
 use log::{Address, Branch, BranchName, Head, Log, Missing, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::shell::Shell;
+use super::{append, run as running};
 use crate::effect::Serving;
-use crate::engine::EngineError;
-use crate::flock::workspace::{self, AtCut, Fork, Given, to_give};
+use crate::flock::Source;
+use crate::flock::workspace::{Fork, Given};
+use crate::fork::{Changes, ForkError};
 use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
 Examples:
-  starling fork main@600 no-evaporation   shares events 0 to 600, copies none
-  starling fork main@head~5 retry
-  starling fork main@none empty           shares nothing";
+  starling fork main@600 same --run                     goes on as main did, byte for byte
+  starling fork main@600 dry --without leave_pheromone --run   had that behavior not been there
+  starling fork main@600 new --with choose_branch.star  with another version of it
+  starling fork main@600 idea --set ticks=300           with another setting
+  starling fork main@600 idea --set effect:5f3a='{\"price\": 900}'   had it been answered so
+  starling fork main@600 idea --inject events.jsonl     had this been said then
+  starling fork main@head~5 retry --answers live        asks the world anew
+  starling fork main@none empty                         shares nothing";
 
 /// Makes a branch that shares the events up to an address; copies nothing, repeats no effect
 #[derive(Debug, clap::Args)]
@@ -28,33 +37,199 @@ pub(super) struct Args {
     address: Address,
     /// The name of the new branch
     name: BranchName,
-    /// Ask the world what the parent's log does not answer; without it such an effect waits
+    /// Cut inside of a firing if the address lies there; what is left of the firing is lost
     #[arg(long)]
-    live: bool,
-    /// Let git check out a worktree of the workspace unconfined
+    exact: bool,
+    #[command(flatten)]
+    changed: Changed,
+    #[command(flatten)]
+    served: Served,
+    /// Run it at once
     #[arg(long)]
-    no_sandbox: bool,
+    run: bool,
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "every command takes its arguments")]
-pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
-    let log = shell.open(Missing::Refuse)?;
-    let (parent, asked) = shell.resolve(&*log, &args.address)?;
-    let cut = crate::engine::between_firings(&*log, parent.id, asked)?;
-    if cut != asked {
-        let name = &parent.name;
-        shell.say(format_args!("{name}@{asked} lies inside of a firing; cut at {name}@{cut}"));
+/// What is changed at the cut.
+#[derive(Debug, clap::Args)]
+struct Changed {
+    /// Go on without this behavior
+    #[arg(long, value_name = "BEHAVIOR")]
+    without: Vec<String>,
+    /// Go on with this behavior file; what has a name of its behaviors is replaced
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Another value for a setting, or with effect:ID=OUTCOME another answer to an effect
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Append these events, one JSON object a line as for `starling append -`
+    #[arg(long, value_name = "FILE")]
+    inject: Vec<PathBuf>,
+}
+
+/// How outside answers come to the fork, and what it may run.
+#[derive(Debug, clap::Args)]
+pub(super) struct Served {
+    /// Where answers come from, and all else that its parent was told after the cut
+    #[arg(long, value_enum, default_value = "recorded")]
+    pub(super) answers: Answers,
+    /// With --run: confirm what the flock would run, as `starling run --trust` does
+    #[arg(long)]
+    pub(super) trust: bool,
+    /// Let git check out a worktree of the workspace, and programs run, unconfined
+    #[arg(long)]
+    pub(super) no_sandbox: bool,
+}
+
+/// Where answers come from.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Answers {
+    /// The parent's log; what is not there waits
+    Recorded,
+    /// The world: nothing that the parent was told is told again
+    Live,
+    /// The parent's log, else the world; each answer says which
+    RecordedThenLive,
+}
+
+impl Answers {
+    fn serving(self) -> Option<Serving> {
+        match self {
+            Answers::Recorded => None,
+            Answers::Live => Some(Serving::Live),
+            Answers::RecordedThenLive => Some(Serving::RecordedThenLive),
+        }
     }
-    let serving = args.live.then_some(Serving::RecordedThenLive);
-    let (given, why) = give_workspace(&log, &parent, cut, &args)?;
-    let fork = Fork { serving, given };
-    let made = log.fork(parent.id, cut, &args.name, &fork.record())?;
-    let from = format!("{}@{cut}", parent.name);
+}
+
+pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    let store = shell.open(Missing::Refuse)?;
+    let changes = args.changed.read(store.path())?;
+    let asked = Asked { address: &args.address, name: &args.name, exact: args.exact };
+    let made = make(&store, &asked, &changes, &args.served, shell)?;
+    if !args.run {
+        let name = &made.name;
+        shell.say(format_args!("next: starling run --branch {name}"));
+        return Ok(());
+    }
+    shell.turn_to(&made.name);
+    let run = running::Args::of_fork(args.served.trust, args.served.no_sandbox);
+    running::run_fork(&store, &run, shell)
+}
+
+/// Where a fork is to be cut, and its name.
+pub(super) struct Asked<'a> {
+    pub(super) address: &'a Address,
+    pub(super) name: &'a BranchName,
+    pub(super) exact: bool,
+}
+
+/// Makes a fork and says what it is.
+pub(super) fn make(
+    store: &Arc<Store>,
+    asked: &Asked<'_>,
+    changes: &Changes,
+    served: &Served,
+    shell: &mut Shell<'_>,
+) -> Result<Branch, Failure> {
+    let (parent, cut) = cut(store, asked, shell)?;
+    let (given, why) = workspace::give(store, &parent, cut, asked.name, served.no_sandbox)?;
+    let until = (cut < parent.tip.head).then_some(parent.tip.head);
+    let fork = Fork { serving: served.answers.serving(), given, until: until.or(Some(cut)) };
+    let log: Arc<dyn Log> = Arc::clone(store) as Arc<dyn Log>;
+    let snapshots = Snapshots::beside(store.path());
+    let said = (fork.record(), shell.me());
+    let said = (said.0.as_str(), said.1.as_str());
+    let (made, first) = changes.fork(&log, &snapshots, (&parent, cut), asked.name, said)?;
+    let from = format!("{}@{}", parent.name, place(cut));
     shell.either(
-        || json!({"branch": made.name.as_str(), "forked_from": from, "link": made.tip.link.to_string()}),
+        || {
+            json!({
+                "branch": made.name.as_str(), "forked_from": from, "first_events": first,
+                "link": made.tip.link.to_string(),
+            })
+        },
         || format!("{} forked from {from}: {} events shared, 0 copied", made.name, cut.count()),
     )?;
-    match fork.given {
+    if first > 0 {
+        shell.say(format_args!("what it changes are its first {first} events"));
+    }
+    tell_workspace(fork.given, &why, shell);
+    Ok(made)
+}
+
+/// The branch to be cut and where; says so if that is not where it was asked for.
+fn cut(
+    store: &Arc<Store>,
+    asked: &Asked<'_>,
+    shell: &mut Shell<'_>,
+) -> Result<(Branch, Head), Failure> {
+    let (parent, wanted) = shell.resolve(&**store, asked.address)?;
+    let cut = crate::engine::between_firings(&**store, parent.id, wanted)?;
+    if cut == wanted {
+        return Ok((parent, cut));
+    }
+    let split = log::read_one(&**store, parent.id, wanted.next())?;
+    let (name, place_of) = (&parent.name, format!("{}@{}", parent.name, place(wanted)));
+    let split = match split.author() {
+        Some(author) => format!("a firing of `{author}`, which begins at {name}@{}", cut.count()),
+        None => format!("the start of {name}, which ends at {name}@{}", place(cut)),
+    };
+    if asked.exact
+        && wanted.count() > 0
+        && log::read_one(&**store, parent.id, wanted.next())?.author().is_some()
+    {
+        shell.say(format_args!(
+            "{place_of} lies inside of {split}: the fork has the first part of it and not the rest"
+        ));
+        return Ok((parent, wanted));
+    }
+    shell.say(format_args!("{place_of} lies inside of {split}; cut at {name}@{}", place(cut)));
+    Ok((parent, cut))
+}
+
+/// A head as addresses write it.
+fn place(head: Head) -> String {
+    head.last().map_or("none".to_owned(), |last| last.to_string())
+}
+
+impl Changed {
+    fn read(&self, store: &Path) -> Result<Changes, Failure> {
+        let mut changes = Changes { without: self.without.clone(), ..Changes::default() };
+        for line in &self.set {
+            match line.strip_prefix("effect:").and_then(|answer| answer.split_once('=')) {
+                Some((id, outcome)) => changes.answers.push((id.to_owned(), value(outcome))),
+                None => changes.set.push(line.clone()),
+            }
+        }
+        let flock = store.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+        changes.with =
+            self.with.iter().map(|file| source(flock, file)).collect::<Result<_, _>>()?;
+        for file in &self.inject {
+            changes.inject.extend(append::drafts_of(file)?);
+        }
+        Ok(changes)
+    }
+}
+
+/// What a person wrote: JSON, or else a text.
+fn value(text: &str) -> Value {
+    let wrapped = log::parse_object(&format!("{{\"v\":{text}}}"));
+    let parsed = wrapped.ok().and_then(|mut map| map.remove("v"));
+    parsed.unwrap_or_else(|| json!(text))
+}
+
+/// A behavior file: by its path in the flock if it is in it, else as if it were saved there.
+pub(super) fn source(flock: &Path, file: &Path) -> Result<Source, Failure> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (folder, full) = (whole(flock), whole(file));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let inside = full.strip_prefix(&folder).ok().filter(|path| path.starts_with("behaviors"));
+    let path = inside.map_or(format!("behaviors/{name}"), |path| path.display().to_string());
+    Source::of_file(file, &path).map_err(Failure::Usage)
+}
+
+fn tell_workspace(given: Option<Given>, why: &str, shell: &mut Shell<'_>) {
+    match given {
         None => {}
         Some(Given::Copy) => {
             shell.say(format_args!("it works in a copy of the workspace: {why}"));
@@ -68,51 +243,13 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
              with nothing under way, can be given a copy"
         )),
     }
-    shell.say(format_args!("next: starling append KIND --branch {}", made.name));
-    Ok(())
 }
 
-/// Gives a fork of a branch what it can have of the workspace that the flock declares, if it does;
-/// and says why that is not a working tree of its repository.
-fn give_workspace(
-    log: &Store,
-    parent: &Branch,
-    cut: Head,
-    args: &Args,
-) -> Result<(Option<Given>, String), Failure> {
-    let state = Snapshots::beside(log.path()).fold_branch(log, parent.id, cut);
-    let state = state.map_err(EngineError::from)?;
-    let Some(declared) = &state.settings.policy.workspace else { return Ok((None, String::new())) };
-    let flock = log.path().parent().and_then(Path::parent).unwrap_or(Path::new("."));
-    let declared = flock.join(declared);
-    let Some(from) = workspace::of(log, flock, Some(&declared), parent)? else {
-        return Ok((Some(Given::Nothing), "its parent has none".to_owned()));
-    };
-    let ledger = &state.effects.ledger;
-    let at = AtCut {
-        // A fork's own working tree is one of the same repository, of which git makes further ones.
-        repository: worktree::is_repository(&declared),
-        commit: ledger.commit.as_deref().map(|commit| (commit, ledger.uncommitted)),
-        unchanged: cut == parent.tip.head && state.is_still(),
-    };
-    let to = workspace::of_branch(flock, &args.name);
-    if to.symlink_metadata().is_ok() {
-        let place = to.display();
-        return Err(Failure::Failed(format!("{place} is there already; move it out of the way")));
-    }
-    let (mut given, why) = to_give(at);
-    let mut why = why.to_owned();
-    if let Given::Worktree(commit) = &given {
-        let sandbox = if args.no_sandbox { Sandbox::Off } else { Sandbox::Required };
-        if let Err(error) = worktree::add(sandbox, &declared, &to, commit) {
-            why = format!("no worktree can be made: {error}");
-            given = if at.unchanged { Given::Copy } else { Given::Nothing };
+impl From<ForkError> for Failure {
+    fn from(error: ForkError) -> Self {
+        match error {
+            ForkError::Engine(error) => error.into(),
+            ForkError::Refused(what) => Failure::Usage(what),
         }
     }
-    if given == Given::Copy {
-        workspace::copy(&from, &to).map_err(|error| {
-            Failure::Failed(format!("{} cannot be copied: {error}", from.display()))
-        })?;
-    }
-    Ok((Some(given), why))
 }

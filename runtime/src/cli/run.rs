@@ -12,19 +12,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use log::{Head, Log, Missing, Store};
+use log::{BranchName, Head, Log, Missing, Offset, Store};
 use projection::Pattern;
 use serde_json::json;
 
 use self::effects::Effects;
 use self::go::Going;
 use self::live::{Live, tell_synced};
-use self::tell::{tell, tell_open};
+use self::tell::{tell, tell_fed, tell_open};
 use super::failure::{Failure, scripts_elsewhere};
 use super::shell::Shell;
 use crate::clock::{Stopwatch, now};
+use crate::effect::Serving;
 use crate::engine::{Engine, EngineError, Reached};
+use crate::flock::workspace::Fork;
 use crate::flock::{self, Flock, FlockError, Looks, Overrides};
+use crate::fork;
 use crate::import;
 use crate::snapshot::Snapshots;
 
@@ -34,15 +37,16 @@ Examples:
   starling run examples/bridge --set ants=1      with another setting
   starling run examples/bridge --fresh --seed 7  from the start again, the old store is kept
   starling run examples/bridge --follow          goes on at rest: save a file, append an event
+  starling run --branch idea --store examples/bridge   a fork, with the behaviors in its log
   starling run examples/life --until '(w:World) WHERE w.generation = 69'";
 
 /// Runs a flock: a folder with a flock.toml and behaviors
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The folder of the flock; this one, if none is named
-    #[arg(value_name = "FLOCK", default_value = ".")]
-    flock: PathBuf,
+    /// The folder of the flock; without one, that of the store
+    #[arg(value_name = "FLOCK")]
+    pub(super) flock: Option<PathBuf>,
     /// The seed of a new branch
     #[arg(long, value_name = "N")]
     seed: Option<i64>,
@@ -64,7 +68,8 @@ pub(super) struct Args {
     /// Wait for people as well: approvals, answers and settlements
     #[arg(long)]
     wait: bool,
-    /// Go on at rest: with events that are appended, files that are saved, and whatever comes
+    /// Go on at rest: with events that are appended, files that are saved, and whatever comes; a
+    /// fork follows the files of the flock from now on
     #[arg(long)]
     follow: bool,
     /// Look at the files again and again, where the system does not tell of changes
@@ -100,24 +105,141 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 const OPEN_TOLD: usize = 8;
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
-    let overrides =
-        Overrides { seed: args.seed, settings: args.set.clone(), until: args.until.clone() };
     if !args.trust {
         scripts_elsewhere()?;
     }
-    let mut flock = Flock::read(&args.flock, &overrides)?;
-    flock.unset.clone_from(&args.unset);
-    if args.no_sandbox {
-        flock.without_sandbox();
+    let place = Place::of(&args, shell);
+    let flock = place.flock(&args)?;
+    if flock.is_none() || place.store.exists() && !args.fresh {
+        let store = shell.open_path(place.store.clone(), Missing::Refuse)?;
+        return go_on(&store, flock, &place, &args, shell);
     }
-    trust::confirm(&flock, args.trust, shell)?;
-    let path = shell.store_of(&args.flock);
+    confirm(flock.as_ref(), &args, shell)?;
     if args.fresh {
-        set_aside(&path, shell)?;
+        set_aside(&place.store, shell)?;
     }
-    let store = shell.open_path(path, Missing::Create)?;
+    let store = shell.open_path(place.store.clone(), Missing::Create)?;
+    start_on(&store, flock, &place, &args, shell)
+}
+
+/// Runs a branch of a store that is open, as `starling run --branch NAME` would.
+pub(super) fn run_fork(
+    store: &Arc<Store>,
+    args: &Args,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
+    if !args.trust {
+        scripts_elsewhere()?;
+    }
+    let place = Place::of(args, shell);
+    let flock = place.flock(args)?;
+    go_on(store, flock, &place, args, shell)
+}
+
+fn confirm(flock: Option<&Flock>, args: &Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
+    flock.map_or(Ok(()), |flock| trust::confirm(flock, args.trust, shell))
+}
+
+/// Runs on a store that is there. What only hears what is recorded acts nowhere, so nobody is asked
+/// what it may do.
+fn go_on(
+    store: &Arc<Store>,
+    mut flock: Option<Flock>,
+    place: &Place,
+    args: &Args,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
+    let acts = args.live || args.follow || !hears_only(store, &shell.branch_name())?;
+    match &mut flock {
+        Some(flock) if !acts => flock.acts = false,
+        flock => confirm(flock.as_ref(), args, shell)?,
+    }
+    start_on(store, flock, place, args, shell)
+}
+
+/// Whether a branch is a fork that follows no folder and is only told what is recorded.
+fn hears_only(store: &Store, name: &BranchName) -> Result<bool, Failure> {
+    let known = store.branches()?.into_iter().find(|branch| branch.name == *name);
+    let Some((branch, cut)) = known.and_then(|branch| Some((branch.id, branch.fork?))) else {
+        return Ok(false);
+    };
+    let serving = Fork::read(&cut.serving).serving.unwrap_or(Serving::Recorded);
+    let pinned = cut.cut.count() > 0 && !fork::follows(store, branch, name)?;
+    Ok(pinned && serving == Serving::Recorded)
+}
+
+/// Where a run is at home.
+struct Place {
+    folder: PathBuf,
+    store: PathBuf,
+}
+
+impl Place {
+    fn of(args: &Args, shell: &Shell<'_>) -> Place {
+        if let Some(folder) = &args.flock {
+            return Place { folder: folder.clone(), store: shell.store_of(folder) };
+        }
+        let store = shell.store_path();
+        let inside = store.parent().filter(|folder| folder.ends_with(".starling"));
+        let folder = inside.and_then(Path::parent).unwrap_or(Path::new("."));
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        Place { folder: folder.to_owned(), store }
+    }
+
+    /// The flock there; none where nobody said that there is one and there is none.
+    fn flock(&self, args: &Args) -> Result<Option<Flock>, Failure> {
+        if args.flock.is_none() && !self.folder.join("flock.toml").is_file() {
+            return Ok(None);
+        }
+        let mut flock = Flock::read(&self.folder, &args.overrides())?;
+        flock.unset.clone_from(&args.unset);
+        if args.no_sandbox {
+            flock.without_sandbox();
+        }
+        Ok(Some(flock))
+    }
+}
+
+impl Args {
+    /// The arguments with which a fork runs where it was made.
+    pub(super) fn of_fork(trust: bool, no_sandbox: bool) -> Args {
+        Args {
+            flock: None,
+            seed: None,
+            set: Vec::new(),
+            unset: Vec::new(),
+            until: None,
+            fresh: false,
+            threads: None,
+            wait: false,
+            follow: false,
+            poll: false,
+            live: false,
+            trust,
+            no_sandbox,
+            verbose: false,
+        }
+    }
+
+    fn overrides(&self) -> Overrides {
+        let (settings, until) = (self.set.clone(), self.until.clone());
+        Overrides { seed: self.seed, settings, until }
+    }
+}
+
+fn start_on(
+    store: &Arc<Store>,
+    flock: Option<Flock>,
+    place: &Place,
+    args: &Args,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
     let watch = Stopwatch::start();
-    let (mut engine, began) = open(&store, &mut flock, &args, shell)?;
+    let mut flock = match flock {
+        Some(flock) => flock,
+        None => recorded_flock(store, place, shell)?,
+    };
+    let Opened { mut engine, began, pinned } = open(store, &mut flock, args, shell)?;
     if let Some(threads) = args.threads.or_else(all_threads) {
         engine.set_threads(threads.max(1));
     }
@@ -128,14 +250,17 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let until = until.map_err(|error| Failure::Usage(error.to_string()))?;
     let before = (engine.head(), engine.taken());
     let branch = store.branch(engine.branch())?;
-    let live = args.live.then_some(crate::effect::Serving::RecordedThenLive);
-    let mut effects = Effects::new(&flock, &store, &branch, live)?;
+    let live = args.live.then_some(Serving::RecordedThenLive);
+    let mut effects = Effects::new(&flock, store, &branch, live)?;
     let people = args.wait || shell.shows_progress() && std::io::stdin().is_terminal();
     engine.note_undeclared();
     let looks = if args.poll { Looks::Always } else { Looks::WhenTold };
     // A branch keeps the seed it began with, whatever the file says.
-    let overrides = Overrides { seed: Some(flock.seed), ..overrides };
-    let mut live = Live::start(&args.flock, &overrides, &flock, looks, args.follow, shell);
+    let overrides = Overrides { seed: Some(flock.seed), ..args.overrides() };
+    let mut live = match pinned {
+        true => Live::pinned(),
+        false => Live::start(&place.folder, &overrides, &flock, looks, args.follow, shell),
+    };
     let mut going = Going {
         until: until.as_ref(),
         wall: flock.wall_seconds,
@@ -147,11 +272,27 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let end = going.go(&mut engine, shell)?;
     let branch = store.branch(engine.branch())?;
     tell(&engine, &flock, &branch, &end, (before, began), watch, shell)?;
+    tell_fed(effects.fed(), &branch, shell);
     tell_open(&engine, &effects, &flock, &branch, shell)?;
     match end {
         End::Interrupted => Err(Failure::Interrupted),
         _ => Ok(()),
     }
+}
+
+/// A branch whose flock has no folder runs by what its log says.
+fn recorded_flock(store: &Store, place: &Place, shell: &Shell<'_>) -> Result<Flock, Failure> {
+    let branch = shell.branch(store, &shell.branch_name())?;
+    let first = log::read(store, branch.id, Offset::ZERO..Offset::new(1))?.next().transpose()?;
+    let started = first.filter(|first| first.is_kind("flock.started"));
+    let started = started.ok_or_else(|| {
+        Failure::NotFound(format!(
+            "{} is no flock, and {} was not begun by one: name the folder of a flock",
+            place.folder.display(),
+            branch.name
+        ))
+    })?;
+    Ok(Flock::recorded(&place.folder, &started.payload().to_json()))
 }
 
 fn all_threads() -> Option<usize> {
@@ -180,13 +321,23 @@ fn set_aside(path: &Path, shell: &mut Shell<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the branch or follows the flock on one that has begun. Tells whether it was started.
+/// A branch that is ready to run.
+struct Opened {
+    engine: Engine,
+    /// Whether it was just started.
+    began: bool,
+    /// Whether it keeps the behaviors in its log, whatever stands in a folder.
+    pinned: bool,
+}
+
+/// Starts the branch or follows the flock on one that has begun; a fork follows none until it is
+/// told to.
 fn open(
     store: &Arc<Store>,
     flock: &mut Flock,
     args: &Args,
     shell: &mut Shell<'_>,
-) -> Result<(Engine, bool), Failure> {
+) -> Result<Opened, Failure> {
     let log: Arc<dyn Log> = Arc::clone(store) as Arc<dyn Log>;
     let name = shell.branch_name();
     let known = log.branches()?.into_iter().find(|branch| branch.name == name);
@@ -209,21 +360,66 @@ fn open(
              branch with --branch NAME"
         )));
     }
-    if !began {
-        if args.seed.is_some_and(|seed| engine.started()["seed"] != json!(seed)) {
-            return Err(Failure::Usage(format!(
-                "{name} began with the seed {}; another seed is another run: --fresh, or --branch NAME",
-                engine.started()["seed"]
-            )));
-        }
-        if args.seed.is_none() {
-            // A branch keeps the seed it began with, which may not be the one in the file.
-            flock.seed = engine.started()["seed"].as_i64().unwrap_or(flock.seed);
-        }
-        let synced = flock::sync(&mut engine, flock, now())?;
-        tell_synced(&synced, shell);
+    if began {
+        return Ok(Opened { engine, began, pinned: false });
     }
-    Ok((engine, began))
+    if args.seed.is_some_and(|seed| engine.started()["seed"] != json!(seed)) {
+        return Err(Failure::Usage(format!(
+            "{name} began with the seed {}; another seed is another run: --fresh, or --branch NAME",
+            engine.started()["seed"]
+        )));
+    }
+    if args.seed.is_none() {
+        // A branch keeps the seed it began with, which may not be the one in the file.
+        flock.seed = engine.started()["seed"].as_i64().unwrap_or(flock.seed);
+    }
+    let fork = branch.fork.is_some();
+    let follows = !fork || fork::follows(&**store, branch.id, &name)?;
+    let pinned = !flock.acts || !follows && !args.follow;
+    if pinned {
+        pin(&mut engine, flock, args, shell)?;
+        return Ok(Opened { engine, began, pinned });
+    }
+    if !follows {
+        engine.outside(fork::follows_draft(&name, now()))?;
+        let folder = flock.folder.display();
+        shell.say(format_args!("{name} follows the files of {folder} from now on"));
+    }
+    let synced = flock::sync(&mut engine, flock, now())?;
+    tell_synced(&synced, shell);
+    Ok(Opened { engine, began, pinned })
+}
+
+/// A pinned branch has the behaviors and settings in its log; of its flock's folder it uses what
+/// does effects, and no program that is another than the log knows.
+fn pin(
+    engine: &mut Engine,
+    flock: &mut Flock,
+    args: &Args,
+    shell: &mut Shell<'_>,
+) -> Result<(), Failure> {
+    let name = shell.branch_name();
+    if !args.unset.is_empty() || args.follow {
+        return Err(Failure::Usage(format!(
+            "{name} is pinned to what its log says and follows no flock.toml; --set NAME=VALUE sets a \
+             setting there"
+        )));
+    }
+    flock.sources.retain(|source| {
+        let mut declared = source.declared.iter().flatten();
+        let hash = source.hash.to_string();
+        declared.all(|loaded| engine.is_loaded_from(&loaded.metadata().name, &hash))
+    });
+    if let Some(draft) = engine.setting(&flock.set, engine.recorded_now()) {
+        engine.outside(draft)?;
+    }
+    if flock.folder.join("flock.toml").is_file() {
+        shell.say(format_args!(
+            "{name} is pinned to the behaviors in its log; --follow lets it follow those in {}",
+            flock.folder.display()
+        ));
+    }
+    Ok(())
 }
 
 impl From<EngineError> for Failure {

@@ -66,6 +66,16 @@ impl<'a> Shell<'a> {
         self.open_path(place::find(self.common.store.as_deref()), missing)
     }
 
+    /// The store that the command is about, whether it exists or not.
+    pub(super) fn store_path(&self) -> PathBuf {
+        place::find(self.common.store.as_deref())
+    }
+
+    /// From here on the command is about this branch.
+    pub(super) fn turn_to(&mut self, branch: &BranchName) {
+        self.common.branch = Some(branch.clone());
+    }
+
     /// The store of a flock: the one that is named, else the one in its folder.
     pub(super) fn store_of(&self, flock: &Path) -> PathBuf {
         match &self.common.store {

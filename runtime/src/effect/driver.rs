@@ -4,6 +4,7 @@
 //! It decides nothing: what may leave and what follows an answer are functions of the log. One
 //! thread owns the engine; attempts run as tasks and report through one channel.
 
+mod feed;
 mod flight;
 mod fork;
 mod given;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use log::{Draft, EventId, Time};
+use log::{Draft, EventId, Time, element_id};
 use smol_str::SmolStr;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -68,6 +69,8 @@ pub struct Driver {
     /// Why what waits to leave does not.
     waits: HashMap<EventId, &'static str>,
     begun: bool,
+    /// Actions of which it is recorded what becomes of them.
+    expected: HashSet<EventId>,
     stopping: bool,
 }
 
@@ -102,6 +105,7 @@ impl Driver {
             checked: Checked::default(),
             waits: HashMap::new(),
             begun: false,
+            expected: HashSet::new(),
             stopping: false,
         })
     }
@@ -135,12 +139,7 @@ impl Driver {
             return Ok(turn);
         }
         self.out_max = self.allowed.or(engine.policy().at_once).unwrap_or(OUT_MAX);
-        if !self.begun {
-            self.begun = true;
-            turn.landed += self.begin_fork(engine, now)?;
-            let doubts = self.doubts(engine, now);
-            turn.landed += land(engine, doubts)?;
-        }
+        turn.landed += self.begin(engine, now)?;
         while let Some(report) = self.heard.pop_front().or_else(|| self.reports.try_recv().ok()) {
             let drafts = self.report(engine, report, now);
             turn.landed += land(engine, drafts)?;
@@ -183,7 +182,8 @@ impl Driver {
         for action in engine.effects().iter() {
             let Stage::Running(running) = &action.facts.stage else { continue };
             let key = (action.facts.id, running.attempt);
-            if !is_inner(&running.executor) && !self.flights.contains_key(&key) {
+            let expected = self.expected.contains(&key.0);
+            if !is_inner(&running.executor) && !expected && !self.flights.contains_key(&key) {
                 drafts.extend(self.in_doubt(engine, action, settle::lost(), now));
             }
         }
@@ -240,6 +240,8 @@ impl Driver {
         calls: &mut Vec<(Action, Leaving)>,
     ) -> Result<usize, EngineError> {
         let Some(action) = engine.effects().get(&id).cloned() else { return Ok(0) };
+        let graph = engine.graph();
+        let asked = |id: &EventId| graph.element(&element_id("_Effect", id, 0)).is_some();
         let view = View {
             effects: engine.effects(),
             policy: engine.policy(),
@@ -250,6 +252,7 @@ impl Driver {
             recorded: &self.recorded,
             own: engine.asks(&action.facts.behavior) == Some(action.facts.effect.as_str()),
             models: &self.models,
+            asked: &asked,
             now: now.ms(),
         };
         let next = next(&action, &view, &mut self.checked);

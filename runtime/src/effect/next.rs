@@ -36,6 +36,8 @@ pub(crate) struct View<'v> {
     pub(crate) own: bool,
     /// Models whose answers are recorded.
     pub(crate) models: &'v BTreeMap<String, Recorded>,
+    /// Whether an action was asked for on this branch.
+    pub(crate) asked: &'v dyn Fn(&EventId) -> bool,
     pub(crate) now: i64,
 }
 
@@ -107,7 +109,7 @@ pub(crate) fn next(action: &Action, view: &View<'_>, checked: &mut Checked) -> M
     if facts.revision > REVISIONS_MAX {
         return too_often();
     }
-    let intent = intent(action, view);
+    let intent = intent(action, view.effects, view.policy);
     if let Some(banned) = banned(view, &intent) {
         return banned;
     }
@@ -117,10 +119,10 @@ pub(crate) fn next(action: &Action, view: &View<'_>, checked: &mut Checked) -> M
     leave(action, view, intent, inner)
 }
 
-/// What the arguments intend here.
-fn intent(action: &Action, view: &View<'_>) -> Hash {
-    let workspace = view.effects.ledger.workspace.as_ref();
-    let (facts, scope) = (&action.facts, view.policy.scope.as_str());
+/// What the arguments of an action intend here.
+pub(super) fn intent(action: &Action, effects: &Effects, policy: &Policy) -> Hash {
+    let workspace = effects.ledger.workspace.as_ref();
+    let (facts, scope) = (&action.facts, policy.scope.as_str());
     intent_of(&facts.effect, &action.args(), scope, facts.key.as_deref(), workspace)
 }
 
@@ -225,10 +227,9 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
     {
         return Move::Link(to);
     }
-    if view.serving != Serving::Live {
-        let question = question_of(&facts.effect, &action.args());
-        let served = view.effects.ledger.served.get(&intent).copied().unwrap_or(0);
-        if let Some(served) = view.recorded.find(&facts.id, &intent, &question, served) {
+    let overridden = view.recorded.is_overridden(&facts.id);
+    if view.serving != Serving::Live || overridden {
+        if let Some(served) = recorded(view.recorded, action, view, &intent) {
             return Move::Serve { intent, served: Box::new(served) };
         }
         if view.serving == Serving::Recorded && !inner {
@@ -250,12 +251,19 @@ fn leave(action: &Action, view: &View<'_>, intent: Hash, inner: bool) -> Move {
     Move::Leave { intent, class, executor, deadline: None, reserves }
 }
 
+/// The recorded answer to an action: its own, else the next of its intent that nobody owns who
+/// has asked here.
+fn recorded(all: &Recorded, action: &Action, view: &View<'_>, intent: &Hash) -> Option<Served> {
+    let facts = &action.facts;
+    let question = question_of(&facts.effect, &action.args());
+    let served = view.effects.ledger.served.get(intent).copied().unwrap_or(0);
+    all.find(&facts.id, intent, &question, (served, view.asked))
+}
+
 /// What a model whose answers are recorded says: what it said once, or that it never did.
 fn said_before(model: &Recorded, action: &Action, view: &View<'_>, intent: Hash) -> Move {
     let facts = &action.facts;
-    let question = question_of(&facts.effect, &action.args());
-    let served = view.effects.ledger.served.get(&intent).copied().unwrap_or(0);
-    if let Some(served) = model.find(&facts.id, &intent, &question, served) {
+    if let Some(served) = recorded(model, action, view, &intent) {
         return Move::Serve { intent, served: Box::new(served) };
     }
     let line =

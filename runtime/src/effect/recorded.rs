@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use effect::EffectError;
@@ -52,8 +53,11 @@ impl Serving {
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     by_action: HashMap<(EventId, Hash), Ending>,
-    by_intent: HashMap<Hash, Vec<Ending>>,
-    by_question: HashMap<Hash, Vec<Ending>>,
+    /// With the action whose answer it was.
+    by_intent: HashMap<Hash, Vec<(Option<EventId>, Ending)>>,
+    by_question: HashMap<Hash, Vec<(Option<EventId>, Ending)>>,
+    /// Answers given in place of recorded ones.
+    overridden: HashMap<EventId, Ending>,
 }
 
 /// An answer that is served, and which one of its intent it is, if no action owned it.
@@ -61,13 +65,16 @@ pub struct Recorded {
 pub(crate) struct Served {
     pub(crate) ending: Ending,
     pub(crate) sequence: Option<u64>,
+    /// Who is said to have answered.
+    pub(crate) by: &'static str,
 }
 
 impl Recorded {
     /// Whether there is no answer at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_action.is_empty() && self.by_intent.is_empty() && self.by_question.is_empty()
+        let none = self.by_action.is_empty() && self.overridden.is_empty();
+        none && self.by_intent.is_empty() && self.by_question.is_empty()
     }
 
     /// Reads a file of lines `{"effect", "args", "status"?, "result"?, "error"?, "intent"?,
@@ -112,7 +119,7 @@ impl Recorded {
             "effect.ended" | "effect.reconciled" => {
                 let question = payload["action"].as_str().and_then(|action| asked.get(action));
                 if let (Some(question), Some(ending)) = (question, ending_of(payload)) {
-                    self.by_question.entry(*question).or_default().push(ending);
+                    self.by_question.entry(*question).or_default().push((None, ending));
                 }
             }
             _ => {}
@@ -130,20 +137,25 @@ impl Recorded {
         match (hash("intent"), action) {
             (Some(intent), action) => self.put(action, intent, ending),
             (None, _) => {
-                self.by_question.entry(question_of(effect, args)).or_default().push(ending);
+                let all = self.by_question.entry(question_of(effect, args)).or_default();
+                all.push((None, ending));
             }
         }
         Ok(())
     }
 
-    /// Reads the answers that a branch holds from an offset on.
+    /// Reads the answers that a branch holds in a stretch of it.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn of_log(log: &dyn Log, branch: BranchId, from: Offset) -> Result<Recorded, LogError> {
+    pub fn of_log(
+        log: &dyn Log,
+        branch: BranchId,
+        range: Range<Offset>,
+    ) -> Result<Recorded, LogError> {
         let mut recorded = Recorded::default();
         let mut intents: BTreeMap<EventId, Hash> = BTreeMap::new();
-        for event in read(log, branch, Offset::ZERO..Offset::new(u64::MAX))? {
+        for event in read(log, branch, Offset::ZERO..range.end)? {
             let event = event?;
             let Some(action) = action_of(&event) else { continue };
             let payload = event.payload();
@@ -154,7 +166,7 @@ impl Recorded {
                         intents.insert(action, intent);
                     }
                 }
-                "effect.ended" | "effect.reconciled" if event.offset() >= from => {
+                "effect.ended" | "effect.reconciled" if event.offset() >= range.start => {
                     let ending = ending_of(&Value::Object(payload.to_json()));
                     if let (Some(ending), Some(intent)) = (ending, intents.get(&action)) {
                         recorded.put(Some(action), *intent, ending);
@@ -166,32 +178,69 @@ impl Recorded {
         Ok(recorded)
     }
 
+    /// Adds what else is recorded; what is known of an action stays.
+    pub fn extend(&mut self, mut other: Recorded) {
+        for (intent, endings) in std::mem::take(&mut other.by_intent) {
+            self.by_intent.entry(intent).or_default().extend(endings);
+        }
+        for (question, endings) in std::mem::take(&mut other.by_question) {
+            self.by_question.entry(question).or_default().extend(endings);
+        }
+        self.extend_owned(other);
+    }
+
+    /// Adds the answers that belong to an action.
+    pub(crate) fn extend_owned(&mut self, other: Recorded) {
+        for (known, ending) in other.by_action {
+            self.by_action.entry(known).or_insert(ending);
+        }
+        self.overridden.extend(other.overridden);
+    }
+
+    /// Answers an action so, whatever is recorded.
+    pub(crate) fn override_with(&mut self, action: EventId, ending: Ending) {
+        self.overridden.insert(action, ending);
+    }
+
+    /// Whether an action is answered otherwise than recorded.
+    pub(crate) fn is_overridden(&self, action: &EventId) -> bool {
+        self.overridden.contains_key(action)
+    }
+
     fn put(&mut self, action: Option<EventId>, intent: Hash, ending: Ending) {
         if let Some(action) = action {
             self.by_action.insert((action, intent), ending.clone());
         }
-        self.by_intent.entry(intent).or_default().push(ending);
+        self.by_intent.entry(intent).or_default().push((action, ending));
     }
 
-    /// The answer to an action. `served` is how many of its intent were served by their order.
+    /// The answer to an action. `served` is how many of its intent were passed by in their order,
+    /// and `asked` tells whether an action was asked for here: its answer is kept for it.
     pub(crate) fn find(
         &self,
         action: &EventId,
         intent: &Hash,
         question: &Hash,
-        served: u64,
+        (served, asked): (u64, &dyn Fn(&EventId) -> bool),
     ) -> Option<Served> {
+        if let Some(ending) = self.overridden.get(action) {
+            return Some(Served { ending: ending.clone(), sequence: None, by: "override" });
+        }
         if let Some(ending) = self.by_action.get(&(*action, *intent)) {
-            return Some(Served { ending: ending.clone(), sequence: None });
+            return Some(Served { ending: ending.clone(), sequence: None, by: "recorded" });
         }
         let all = self.by_intent.get(intent).or_else(|| self.by_question.get(question))?;
-        let ending = all.get(usize::try_from(served).ok()?)?.clone();
-        Some(Served { ending, sequence: Some(served) })
+        let from = usize::try_from(served).ok()?;
+        let free = |(_, (owner, _)): &(usize, &(Option<EventId>, Ending))| {
+            !owner.as_ref().is_some_and(asked)
+        };
+        let (place, (_, ending)) = all.iter().enumerate().skip(from).find(free)?;
+        Some(Served { ending: ending.clone(), sequence: Some(place as u64), by: "recorded" })
     }
 }
 
 /// How something ended, as a line or an event says; none if it says nothing settled.
-fn ending_of(json: &Value) -> Option<Ending> {
+pub(crate) fn ending_of(json: &Value) -> Option<Ending> {
     let error = json.get("error").filter(|error| !error.is_null());
     let said = json.get("status").and_then(Value::as_str);
     let status = match said.unwrap_or(if error.is_some() { "failed" } else { "succeeded" }) {
@@ -242,7 +291,7 @@ mod tests {
         let recorded = file(&lines).expect("it is read");
         let result = |action: [u8; 16], intent: &Hash, served| {
             let action = EventId::from_bytes(action);
-            let found = recorded.find(&action, intent, &question, served)?;
+            let found = recorded.find(&action, intent, &question, (served, &|_| false))?;
             Some((found.ending.result.expect("a result")["a"].as_u64(), found.sequence))
         };
         assert_eq!(result([1; 16], &intent, 9), Some((Some(1), None)));

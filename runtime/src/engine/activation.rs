@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use log::{Bound, Derivation, Event, EventId, Offset, Time};
+use log::{Bound, Cause, Derivation, Event, EventId, Offset, Time};
 use projection::{Born, Row};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -92,11 +92,23 @@ impl Activation {
         }
     }
 
+    /// Names the firing as `firing_of` does.
+    pub(crate) fn label(&self) -> EventId {
+        self.derivation().finish()
+    }
+
     /// The beginning of the derivation of whatever this firing says.
     pub(crate) fn derivation(&self) -> Derivation {
         let label = Derivation::new().id(&self.event.id()).text(&self.behavior);
         label.list(|list| derive_row(list, &self.row.bound))
     }
+}
+
+/// Names a firing by its cause, whichever branch it is on and whatever came of it.
+pub(crate) fn firing_of(cause: &Cause) -> Option<EventId> {
+    let Cause::Firing { event, behavior, row } = cause else { return None };
+    let label = Derivation::new().id(event).text(behavior);
+    Some(label.list(|list| derive_row(list, row)).finish())
 }
 
 /// A short name of a match.

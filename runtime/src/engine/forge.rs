@@ -8,7 +8,7 @@ use super::resolve::resolved;
 
 /// The element of the runtime that an event would make or touch, though it is no event of the
 /// runtime. The id of such an element begins with its type, so any other is told at a glance.
-pub(super) fn forged(event: &Event, graph: &Graph) -> Option<String> {
+pub(crate) fn forged(event: &Event, graph: &Graph) -> Option<String> {
     let mut touched = Vec::new();
     for change in event.changes().iter() {
         match change {

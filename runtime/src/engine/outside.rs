@@ -93,6 +93,25 @@ fn load_id(seed: i64, last: Option<&EventId>, name: &str) -> EventId {
     id.text(name).finish()
 }
 
+impl State {
+    /// The event that loads a behavior.
+    pub(crate) fn loading(&self, name: &SmolStr, payload: Map<String, Value>, time: Time) -> Draft {
+        let id = self.next_load(name);
+        Draft { payload, time, ..Draft::new(id, "behavior.loaded", "runtime") }
+    }
+
+    /// The event that removes a behavior.
+    pub(crate) fn removing(&self, name: &SmolStr, time: Time) -> Draft {
+        let mut draft = Draft::new(self.next_load(name), "behavior.removed", "runtime");
+        draft.payload.insert("name".to_owned(), json!(name.as_str()));
+        Draft { time, ..draft }
+    }
+
+    fn next_load(&self, name: &SmolStr) -> EventId {
+        load_id(self.settings.seed, self.subscriptions.loads.get(name), name)
+    }
+}
+
 impl Engine {
     /// Lands an event from outside, now; `taken` is stamped here. If it lands inside a round it
     /// ends it. Gives where the event stands.
@@ -131,20 +150,12 @@ impl Engine {
 
     /// The event that loads a behavior.
     pub(crate) fn loading(&self, name: &SmolStr, payload: Map<String, Value>, time: Time) -> Draft {
-        let id = self.next_load(name);
-        Draft { payload, time, ..Draft::new(id, "behavior.loaded", "runtime") }
+        self.state.loading(name, payload, time)
     }
 
     /// The event that removes a behavior.
     pub(crate) fn removing(&self, name: &SmolStr, time: Time) -> Draft {
-        let mut draft = Draft::new(self.next_load(name), "behavior.removed", "runtime");
-        draft.payload.insert("name".to_owned(), json!(name.as_str()));
-        Draft { time, ..draft }
-    }
-
-    fn next_load(&self, name: &SmolStr) -> EventId {
-        let last = self.state.subscriptions.loads.get(name);
-        load_id(self.state.settings.seed, last, name)
+        self.state.removing(name, time)
     }
 
     /// Lands loads, removals and what else a flock's files came to, as one batch: all of them are

@@ -17,6 +17,7 @@ use super::loaded::LOADS;
 use super::state::State;
 use super::wave::text_of;
 use super::{EngineError, FoldError};
+use crate::promote::keyed_at;
 
 /// What refiring a branch found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Keys for Recorded<'_> {
     fn keyed(&self, key: &str) -> Result<Option<Event>, LogError> {
         let found = self.log.find_key(self.branch, key)?;
         match found.filter(|offset| *offset < self.head.next()) {
-            Some(offset) => log::read_one(self.log, self.branch, offset).map(Some),
+            Some(offset) => keyed_at(self.log, self.branch, offset).map(Some),
             None => Ok(None),
         }
     }

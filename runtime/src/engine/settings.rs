@@ -122,3 +122,14 @@ impl Settings {
         Ok(())
     }
 }
+
+/// The fields of `flock.started` that settings said by a person change.
+pub(crate) fn with_set(whole: &Map<String, Value>, set: &Map<String, Value>) -> Map<String, Value> {
+    let with = |field: &str| {
+        let before = whole.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut after = before.clone();
+        after.extend(set.clone());
+        (after != before).then(|| (field.to_owned(), Value::Object(after)))
+    };
+    ["settings", "set"].into_iter().filter_map(with).collect()
+}

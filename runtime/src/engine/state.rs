@@ -20,6 +20,7 @@ use super::rounds::Round;
 use super::settings::{Schedule, Settings};
 use super::subscription::{Subscription, Subscriptions};
 use crate::effect::{Chain, Effects};
+use crate::promote::{is_promoting, quiet_rows};
 
 /// How many steps of matching one event may cost one pattern. A pattern that needs more, as at a
 /// hub or in a dense clique, is suspended by name instead of holding up everybody.
@@ -314,7 +315,13 @@ impl State {
                 });
             }
             if trigger.on.is_none() {
-                return Ok(if own { Vec::new() } else { rise });
+                let quiet = match is_promoting(event) {
+                    true => quiet_rows(event, &subscription.name),
+                    false => Vec::new(),
+                };
+                let mut rise = if own { Vec::new() } else { rise };
+                rise.retain(|row| !quiet.contains(&row.bound));
+                return Ok(rise);
             }
         }
         if !hears || trigger.on.is_none() {

@@ -46,7 +46,7 @@ impl Keys for Seen<'_> {
         }
         let Some((log, branch)) = self.log else { return Ok(None) };
         let Some(offset) = log.find_key(branch, key)? else { return Ok(None) };
-        log::read_one(log, branch, offset).map(Some)
+        crate::promote::keyed_at(log, branch, offset).map(Some)
     }
 }
 

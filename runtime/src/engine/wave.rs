@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use log::{Append, AppendError, Appended, Batch, Blobs, BranchId, Epoch, Event, Hash, Head, Log};
-use log::{LogError, Pending, Tip, read_one};
+use log::{LogError, Pending, Tip};
 use smol_str::SmolStr;
 
 use super::fire::Keys;
+use crate::promote::keyed_at;
 
 /// How many events a wave holds before it is sent.
 pub(crate) const WAVE_EVENTS: usize = 2048;
@@ -149,6 +150,6 @@ impl Keys for Wave {
             return Ok(Some(event.clone()));
         }
         let Some(offset) = self.log.find_key(self.branch, key)? else { return Ok(None) };
-        read_one(&*self.log, self.branch, offset).map(Some)
+        keyed_at(&*self.log, self.branch, offset).map(Some)
     }
 }

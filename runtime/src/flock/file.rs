@@ -201,7 +201,7 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
     let mut settings = json_table(&file.settings, "settings")?;
     let mut said = Map::new();
     for text in &overrides.settings {
-        let (name, value) = set(&settings, text).map_err(Problem::Whole)?;
+        let (name, value) = read_set(&settings, text).map_err(Problem::Whole)?;
         said.insert(name, value);
     }
     settings.extend(said.clone());
@@ -242,8 +242,38 @@ fn build(folder: &Path, file: FlockFile, overrides: &Overrides) -> Result<Flock,
         events: events.collect::<Result<_, String>>()?,
         report: file.report.into_iter().map(report).collect::<Result<_, String>>()?,
         sources: Vec::new(),
+        acts: true,
         sandbox: effect::Sandbox::Required,
     })
+}
+
+/// The flock of a branch whose folder is gone.
+pub(super) fn recorded(folder: &Path, started: &Map<String, Value>) -> Flock {
+    let text = |field: &str| started.get(field).and_then(Value::as_str).unwrap_or_default();
+    let map = |field: &str| started.get(field).and_then(Value::as_object).cloned();
+    Flock {
+        folder: folder.to_path_buf(),
+        name: text("name").to_owned(),
+        schedule: Schedule::from_name(text("schedule")).unwrap_or_default(),
+        seed: started.get("seed").and_then(Value::as_i64).unwrap_or(0),
+        start: Time::EPOCH,
+        until: None,
+        settings: map("settings").unwrap_or_default(),
+        set: Map::new(),
+        unset: Vec::new(),
+        uses: Vec::new(),
+        wall_seconds: None,
+        budget: map("budget").unwrap_or_default(),
+        policy: Map::new(),
+        workspace: None,
+        answers: None,
+        models: BTreeMap::new(),
+        events: Vec::new(),
+        report: Vec::new(),
+        sources: Vec::new(),
+        acts: false,
+        sandbox: effect::Sandbox::Required,
+    }
 }
 
 fn report(line: ReportLine) -> Result<Report, String> {
@@ -266,7 +296,10 @@ fn report(line: ReportLine) -> Result<Report, String> {
 }
 
 /// Reads one `--set NAME=VALUE`.
-fn set(settings: &Map<String, Value>, text: &str) -> Result<(String, Value), FlockError> {
+pub(crate) fn read_set(
+    settings: &Map<String, Value>,
+    text: &str,
+) -> Result<(String, Value), FlockError> {
     let bad = |what: String| FlockError::Set { text: text.to_owned(), what };
     let (name, value) = text
         .split_once('=')

@@ -90,6 +90,23 @@ fn left(elsewhere: &Path) -> String {
     )
 }
 
+impl Source {
+    /// A file that is to be a behavior of a flock, wherever it stands; `name` is its path there.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no behavior that can be used; says why.
+    pub(crate) fn of_file(file: &Path, path: &str) -> Result<Source, String> {
+        let bytes = fs::read(file);
+        let bytes = bytes.map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let form = Form::of_name(&name);
+        let read = form.and_then(|form| source(path, form, bytes, effect::is_executable(file)));
+        let read = read.ok_or_else(|| format!("{} is no behavior file", file.display()))?;
+        read.declared.clone()?;
+        Ok(read)
+    }
+}
+
 /// A file of which nothing is known.
 fn unread(path: String, what: &str) -> Source {
     let declared = Err(format!("{path}: {what}"));
@@ -245,11 +262,11 @@ impl Source {
     }
 
     /// The payload of the event that loads one of its behaviors.
-    pub(super) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
+    pub(crate) fn payload(&self, loaded: &Loaded) -> Map<String, Value> {
         load_payload(loaded, &self.path, &self.hash.to_string())
     }
 }
 
-pub(super) fn name_of(loaded: &Loaded) -> SmolStr {
+pub(crate) fn name_of(loaded: &Loaded) -> SmolStr {
     loaded.metadata().name.as_str().into()
 }

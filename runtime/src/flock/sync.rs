@@ -132,7 +132,7 @@ pub fn start(
     start_branch(log, name, &begin, owner)
 }
 
-fn store_source(log: &Arc<dyn Log>, source: &Source) -> Result<(), EngineError> {
+pub(crate) fn store_source(log: &Arc<dyn Log>, source: &Source) -> Result<(), EngineError> {
     let stored = log.put_blob(Bytes::copy_from_slice(source.text.as_bytes()))?;
     assert_eq!(stored, source.hash, "a blob is named by its hash");
     Ok(())

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use log::{Branch, BranchName, Log, LogError};
+use log::{Branch, BranchName, Head, Log, LogError};
 
 use crate::effect::Serving;
 
@@ -28,6 +28,8 @@ pub(crate) struct Fork {
     pub(crate) serving: Option<Serving>,
     /// What was given of the workspace; none if there was none.
     pub(crate) given: Option<Given>,
+    /// How far the parent went when the fork was made: what it is told later is its own.
+    pub(crate) until: Option<Head>,
 }
 
 impl Given {
@@ -52,9 +54,11 @@ impl Fork {
     pub(crate) fn read(record: &str) -> Fork {
         let mut fork = Fork::default();
         for word in record.split_whitespace() {
-            match Given::of_word(word) {
-                Some(given) => fork.given = Some(given),
-                None => fork.serving = Serving::from_name(word),
+            let until = word.strip_prefix("until:").and_then(|count| count.parse().ok());
+            match (Given::of_word(word), until) {
+                (Some(given), _) => fork.given = Some(given),
+                (None, Some(count)) => fork.until = Some(Head::of_count(count)),
+                (None, None) => fork.serving = Serving::from_name(word),
             }
         }
         fork
@@ -62,8 +66,9 @@ impl Fork {
 
     pub(crate) fn record(&self) -> String {
         let serving = self.serving.map(|serving| serving.as_str().to_owned());
-        let words: Vec<String> =
-            serving.into_iter().chain(self.given.as_ref().map(Given::word)).collect();
+        let until = self.until.map(|until| format!("until:{}", until.count()));
+        let given = self.given.as_ref().map(Given::word);
+        let words: Vec<String> = serving.into_iter().chain(until).chain(given).collect();
         words.join(" ")
     }
 }
@@ -155,8 +160,10 @@ mod tests {
         for serving in [None, Some(Serving::Live), Some(Serving::RecordedThenLive)] {
             let tree = Given::Worktree("0a1b".into());
             for given in [None, Some(Given::Copy), Some(tree), Some(Given::Nothing)] {
-                let fork = Fork { serving, given };
-                assert_eq!(Fork::read(&fork.record()), fork);
+                for until in [None, Some(Head::of_count(7))] {
+                    let fork = Fork { serving, given: given.clone(), until };
+                    assert_eq!(Fork::read(&fork.record()), fork);
+                }
             }
         }
     }

@@ -20,6 +20,9 @@ impl Flock {
     /// # Errors
     /// A tool file cannot be used, or tools cannot be confined on this machine.
     pub fn executors(&self) -> Result<Executors, FlockError> {
+        if !self.acts {
+            return Ok(Executors::new());
+        }
         let policy = Policy {
             flock: self.folder.clone(),
             sandbox: self.sandbox,

@@ -7,6 +7,7 @@ mod apart;
 mod author;
 mod bombs;
 mod cli;
+mod forks;
 mod live;
 mod payments;
 mod programs;

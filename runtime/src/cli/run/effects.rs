@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use log::{Branch, BranchId, BranchName, Log, Offset, Store};
+use log::{Branch, BranchName, Log, Store};
 
 use super::live::Live;
 use super::stop::Stop;
@@ -13,6 +13,8 @@ use crate::effect::{Driver, Recorded, Serving, Standing};
 use crate::engine::Engine;
 use crate::flock::Flock;
 use crate::flock::workspace::{self, Fork};
+use crate::fork::Feed;
+use crate::snapshot::Snapshots;
 
 /// What a run waits for besides effects.
 pub(super) struct Waits<'w> {
@@ -28,13 +30,14 @@ pub(super) struct Waits<'w> {
 /// What becomes of effects in this run.
 pub(super) struct Effects<'f> {
     flock: &'f Flock,
+    store: &'f Store,
     branch: BranchName,
     serving: Serving,
     recorded: Recorded,
-    /// Whose answers are served, and from where on: read with the first effect.
-    parent: Option<(&'f Store, BranchId, Offset)>,
     workspace: Option<PathBuf>,
     driver: Option<Driver>,
+    /// What a fork has still to be told.
+    feed: Feed,
 }
 
 impl<'f> Effects<'f> {
@@ -46,21 +49,22 @@ impl<'f> Effects<'f> {
         branch: &Branch,
         live: Option<Serving>,
     ) -> Result<Self, Failure> {
+        let feed = Feed::of(store, branch.id, &Snapshots::beside(store.path()))?;
         let (mut serving, mut recorded) = (Serving::Live, Recorded::default());
-        let mut parent = None;
         if let Some((file, mode)) = &flock.answers {
             recorded = Recorded::of_file(file).map_err(Failure::Usage)?;
             serving = *mode;
         }
-        if let (None, Some(fork)) = (&flock.answers, &branch.fork) {
-            parent = Some((store, fork.parent, Offset::new(fork.cut.count())));
-            serving = Fork::read(&fork.serving).serving.unwrap_or(Serving::Recorded);
+        if let Some(fork) = &branch.fork {
+            let said = Fork::read(&fork.serving).serving;
+            let unsaid = if flock.answers.is_some() { serving } else { Serving::Recorded };
+            serving = said.unwrap_or(unsaid);
         }
         let declared = flock.workspace.as_deref();
         let workspace = workspace::of(store as &dyn Log, &flock.folder, declared, branch)?;
         let serving = live.unwrap_or(serving);
         let branch = branch.name.clone();
-        Ok(Effects { flock, branch, serving, recorded, parent, workspace, driver: None })
+        Ok(Effects { flock, store, branch, serving, recorded, workspace, driver: None, feed })
     }
 
     /// Whether there is anything about effects or times to be done.
@@ -71,8 +75,12 @@ impl<'f> Effects<'f> {
     fn driver(&mut self) -> Result<&mut Driver, Failure> {
         if self.driver.is_none() {
             let executors = self.flock.executors()?;
-            if let Some((store, parent, from)) = self.parent {
-                self.recorded = Recorded::of_log(store as &dyn Log, parent, from)?;
+            let answers = self.feed.answers(self.store)?;
+            if self.recorded.is_empty() {
+                self.recorded = answers;
+            } else {
+                // The file says what is next; of the parent's, an action has its own.
+                self.recorded.extend_owned(answers);
             }
             let failed = |error| Failure::Failed(format!("effects cannot be run: {error}"));
             let mut driver = Driver::new(self.branch.as_str(), executors).map_err(failed)?;
@@ -82,6 +90,57 @@ impl<'f> Effects<'f> {
             self.driver = Some(driver);
         }
         Ok(self.driver.as_mut().expect("it was just made"))
+    }
+
+    /// Ends or expects what a fork has open of its parent: before anything else happens in it.
+    pub(super) fn begin(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        if self.feed.is_empty() {
+            return Ok(());
+        }
+        self.driver()?;
+        let driver = self.driver.as_mut().expect("it was just made");
+        Ok(self.feed.begin(engine, driver)?)
+    }
+
+    /// Feeds what the parent of a fork was told at this place.
+    pub(super) fn feed(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        if let Some(driver) = self.driver.as_mut().filter(|_| !self.feed.is_empty()) {
+            self.feed.feed(engine, driver)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a fork has been told all that its parent was.
+    pub(super) fn is_fed(&self) -> bool {
+        self.feed.is_done()
+    }
+
+    /// How many recorded events a fork was told, and how many had no place in it.
+    pub(super) fn fed(&self) -> (usize, usize) {
+        self.feed.counts()
+    }
+
+    /// Nothing is due in a fork that is not fed: does what comes before the next recorded event, or
+    /// feeds it.
+    pub(super) fn feed_at_rest(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        if !self.feed.answers_next() {
+            if self.turn(engine)? > 0 {
+                return Ok(());
+            }
+            if let Some(driver) = self.driver.as_mut().filter(|driver| driver.out() > 0) {
+                // Something that is not recorded was asked for: its answer comes first.
+                engine.commit()?;
+                driver.wait(engine, now(), std::future::pending());
+                return Ok(());
+            }
+        }
+        if let Some(driver) = &mut self.driver {
+            self.feed.feed_at_rest(engine, driver)?;
+            if self.feed.is_done() {
+                driver.expect_nothing_recorded();
+            }
+        }
+        Ok(())
     }
 
     /// Whether something came back from the world.
@@ -94,7 +153,9 @@ impl<'f> Effects<'f> {
         if self.driver.is_none() && !self.is_asked(engine) {
             return Ok(0);
         }
-        Ok(self.driver()?.turn(engine, now())?.landed)
+        // While a fork is fed, its clock is the recorded one.
+        let now = if self.is_fed() { now() } else { engine.recorded_now() };
+        Ok(self.driver()?.turn(engine, now)?.landed)
     }
 
     /// Waits until something comes by itself, or from a person or a saved file if those are waited

@@ -36,7 +36,9 @@ impl Going<'_, '_> {
         let mut stop = Stop::on_signals();
         let shows = shell.shows_progress();
         let (mut shown, mut steps) = (Duration::ZERO, 0u64);
+        self.effects.begin(engine)?;
         let end = loop {
+            self.effects.feed(engine)?;
             let between = !engine.in_round();
             if between && self.until.is_some_and(|pattern| engine.holds(pattern)) {
                 break End::Until;
@@ -47,7 +49,8 @@ impl Going<'_, '_> {
             if between && self.live.has_news() {
                 self.live.apply(engine, shell)?;
             }
-            if between && (self.effects.has_news() || steps % 64 == 63) {
+            let turns = between && self.effects.is_fed();
+            if turns && (self.effects.has_news() || steps % 64 == 63) {
                 self.effects.turn(engine)?;
             }
             let elapsed = self.watch.elapsed();
@@ -96,6 +99,10 @@ impl Going<'_, '_> {
     ) -> Result<Option<End>, Failure> {
         if matches!(end, End::Bound(_)) && !self.live.rests() {
             return Ok(Some(end));
+        }
+        if !self.effects.is_fed() && matches!(end, End::Rest) {
+            self.effects.feed_at_rest(engine)?;
+            return Ok(None);
         }
         if self.effects.turn(engine)? > 0 {
             return Ok(None);

@@ -47,6 +47,18 @@ impl Live {
         Live { follow: follow.ok(), rests, told: false, confirmed, later: Vec::new(), rejected }
     }
 
+    /// Follows no files: the branch is pinned to the behaviors in its log.
+    pub(super) fn pinned() -> Live {
+        Live {
+            follow: None,
+            rests: false,
+            told: false,
+            confirmed: BTreeSet::new(),
+            later: Vec::new(),
+            rejected: Vec::new(),
+        }
+    }
+
     /// Whether the run goes on at rest.
     pub(super) fn rests(&self) -> bool {
         self.rests

@@ -42,6 +42,17 @@ pub(super) fn tell_open(
     Ok(())
 }
 
+/// Says how much of what a fork's parent was told was told to the fork.
+pub(super) fn tell_fed((fed, without): (usize, usize), branch: &Branch, shell: &mut Shell<'_>) {
+    let name = &branch.name;
+    if fed > 0 {
+        shell.say(format_args!("{name} was told {fed} recorded events, each at its place"));
+    }
+    if without > 0 {
+        shell.say(format_args!("{without} recorded events had no place on {name}"));
+    }
+}
+
 pub(super) fn tell(
     engine: &Engine,
     flock: &Flock,

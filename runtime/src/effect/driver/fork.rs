@@ -1,7 +1,7 @@
 //! A fork and the effects that were open at its cut: they stay with the parent. The fork is served
 //! what the parent was answered, or has its own cancelled by the fork.
 
-use log::{Draft, Time};
+use log::{Draft, EventId, Time};
 use serde_json::json;
 
 use super::{Driver, land, serve};
@@ -24,7 +24,11 @@ impl Driver {
         let open: Vec<Action> = engine.effects().iter().filter(of_parent).cloned().collect();
         let mut landed = 0;
         for action in open {
-            if engine.effects().get(&action.facts.id).is_some() && !self.is_own(engine, &action)? {
+            let id = &action.facts.id;
+            if self.expected.contains(id) {
+                continue;
+            }
+            if engine.effects().get(id).is_some() && !self.is_own(engine, &action)? {
                 let drafts = self.of_fork(engine, &action, now);
                 landed += land(engine, drafts)?;
             }
@@ -45,7 +49,8 @@ impl Driver {
         let facts = &action.facts;
         let recorded = facts.intent.and_then(|intent| {
             let question = crate::effect::action::question_of(&facts.effect, &action.args());
-            let found = self.recorded.find(&facts.id, &intent, &question, u64::MAX);
+            let owned = |_: &EventId| true;
+            let found = self.recorded.find(&facts.id, &intent, &question, (u64::MAX, &owned));
             found.map(|served| (intent, served))
         });
         let effects = engine.effects();
@@ -87,11 +92,9 @@ impl Driver {
     /// Whether an answer is recorded for what has not left.
     fn would_serve(&self, action: &Action, engine: &Engine) -> bool {
         let facts = &action.facts;
-        let workspace = engine.effects().ledger.workspace.as_ref();
-        let (scope, key) = (engine.policy().scope.as_str(), facts.key.as_deref());
-        let args = action.args();
-        let intent = crate::effect::action::intent_of(&facts.effect, &args, scope, key, workspace);
-        let question = crate::effect::action::question_of(&facts.effect, &args);
-        self.recorded.find(&facts.id, &intent, &question, 0).is_some()
+        let intent = super::feed::intent_here(engine, action);
+        let question = crate::effect::action::question_of(&facts.effect, &action.args());
+        let owned = |_: &EventId| false;
+        self.recorded.find(&facts.id, &intent, &question, (0, &owned)).is_some()
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn drafts(
 ) -> Vec<Draft> {
     let leaving = Leaving {
         attempt: action.facts.attempts + 1,
-        executor: "recorded".into(),
+        executor: served.by.into(),
         class: Class::ReadOnly,
         epoch: engine.epoch(),
         deadline: now.ms(),
