@@ -18,6 +18,7 @@ mod space;
 mod tamper;
 
 mod bounds;
+mod conformance;
 mod effects;
 mod examples;
 mod flocks;
