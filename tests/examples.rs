@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use log::{Hash, Head};
+use projection::Pattern;
 use runtime::{Overrides, Step};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::effects::World;
 use crate::support::flock::{Running, start_folder};
 use crate::support::long;
 use crate::support::random::Random;
@@ -193,4 +195,22 @@ fn bridge_tip(wave: usize, threads: usize) -> (Head, Hash) {
 fn a_colony_of_scripts_has_one_log_on_any_number_of_threads() {
     let tips = [(1, 1), (7, 2), (2048, 4)].map(|(wave, threads)| bridge_tip(wave, threads));
     assert!(tips.iter().all(|tip| *tip == tips[0]), "{tips:?}");
+}
+
+#[test]
+fn research_ends_in_a_memo_whose_every_point_cites_a_claim_that_holds() {
+    let mut research = World::of_folder(&folder("research"));
+    research.settle();
+    let running = &research.running;
+    assert!(running.of_kind("behavior.failed").is_empty());
+    let count = |pattern: &str| running.engine.rows(&Pattern::parse(pattern).unwrap()).len();
+    assert_eq!(count("(c:Claim)<-[:SUPPORTS]-(e:Evidence)-[:TAKEN_FROM]->(d:Document)"), 9);
+    assert_eq!(count("(m:Memo)<-[:PART_OF]-(p:Point)"), 5);
+    assert_eq!(count("(m:Memo)<-[:PART_OF]-(p:Point)-[:CITES]->(c:Claim {holds: TRUE})"), 5);
+    assert_eq!(count("(r:Risk)-[:ARISES_FROM]->(c:Claim {holds: TRUE})"), 4);
+    assert_eq!(count("(a:Claim)-[:CONTRADICTS]->(b:Claim)"), 1);
+    assert_eq!(running.property("claim:grant", "holds"), false, "its quote was made up");
+    assert_eq!(count("(t:Task) WHERE t.status <> 'done'"), 0);
+    let refired = runtime::refire(&*running.log, running.branch, running.library()).unwrap();
+    assert_eq!(refired.divergences.first().map(ToString::to_string), None);
 }

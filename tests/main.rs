@@ -19,6 +19,7 @@ mod tamper;
 
 mod asking;
 mod bounds;
+mod conformance;
 mod effects;
 mod examples;
 mod flocks;

@@ -32,7 +32,7 @@ fn root() -> PathBuf {
 }
 
 /// All Rust files of the project, with their text and their path from the root.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (_, folder) in LAYERS {
         walk(&root().join(folder), &mut found);

@@ -1,15 +1,16 @@
 //! Executors of tests: a world that does what a test says, and remembers what was asked of it.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use effect::{Answer, Blame, Call, Class, EffectError, Executor, Limits, Pending, Seen, Usage};
 use log::Time;
-use runtime::{Driver, Executors, OpenEffect, Recorded, Serving};
+use runtime::{Driver, Executors, Flock, OpenEffect, Overrides, Recorded, Serving};
 use serde_json::{Value, json};
 
-use crate::support::flock::{Running, Small};
+use crate::support::flock::{Running, Small, start_folder};
 
 /// What the world does with one attempt.
 #[derive(Clone, Debug)]
@@ -167,6 +168,29 @@ impl World {
         let branch = running.log.branch(running.branch).expect("it is there").name;
         let driver = Driver::new(branch.as_str(), all.clone()).expect("threads");
         World { running, driver, executors: all, now: 1 }
+    }
+
+    /// The flock of a folder in the world that it has in a run: its executors, its workspace and
+    /// what its models said.
+    pub(crate) fn of_folder(folder: &Path) -> World {
+        let overrides = Overrides::default();
+        let flock = Flock::read(folder, &overrides).expect("the flock is valid");
+        let models = flock.recorded_models().expect("they are read");
+        World::in_folder(start_folder(folder, &overrides), &flock, models)
+    }
+
+    /// A branch of a flock in the world that it has in a run.
+    pub(crate) fn in_folder(
+        running: Running,
+        flock: &Flock,
+        models: Vec<(String, Recorded)>,
+    ) -> World {
+        let executors = flock.executors().expect("they can be used");
+        let branch = running.log.branch(running.branch).expect("it is there").name;
+        let mut driver = Driver::new(branch.as_str(), executors.clone()).expect("threads");
+        driver.serve_models(models);
+        driver.set_workspace(flock.workspace.clone());
+        World { running, driver, executors, now: 1 }
     }
 
     pub(crate) fn driver_out(&self) -> usize {
