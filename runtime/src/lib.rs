@@ -25,7 +25,7 @@ pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
 };
-pub use crate::fork::{Changes, Feed, ForkError};
+pub use crate::fork::{Changes, Feed, ForkError, Parting, parting};
 pub use crate::kinds::check_outside_kind;
 pub use crate::promote::{Disagreement, Land, PromoteError, Promoted, Promotion, Side};
 pub use crate::scripts::serve_scripts_if_asked;
