@@ -6,7 +6,7 @@ use std::sync::Arc;
 use log::{BranchId, Change, Event, Head, Log, Offset, WriteOp};
 use projection::{Difference, Graph, Pattern, World, diff};
 use runtime::{
-    Engine, Part, Snapshots, Turned, Unsound, bisect, first_true, parting, verify, writers,
+    Engine, Part, Snapshots, Turned, Unsound, bisect, first_difference, first_true, verify, writers,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -125,7 +125,9 @@ fn histories_part_where_their_first_other_event_stands() {
     for cut in [0, 1, 17, 299, 300] {
         let fork = log.fork(main, Head::of_count(cut), &name(&format!("f{cut}")), "").unwrap().id;
         let heads = |branch| log.branch(branch).unwrap().tip.head;
-        let asked = |a: BranchId, b: BranchId| parting(&log, (a, heads(a)), (b, heads(b))).unwrap();
+        let asked = |a: BranchId, b: BranchId| {
+            first_difference(&log, (a, heads(a)), (b, heads(b))).unwrap()
+        };
         let expected = (cut < 300).then(|| Offset::new(cut));
         assert_eq!(asked(main, fork), expected, "one ends where the other goes on");
         append_here(&log, fork, &crate::support::numbered_range(1000..1010));

@@ -13,7 +13,7 @@ use log::{
 };
 use projection::{Graph, Pattern, diff};
 use runtime::{
-    Engine, Library, Part, Snapshots, Start, Turned, bisect, first_true, parting, refire,
+    Engine, Library, Part, Snapshots, Start, Turned, bisect, first_difference, first_true, refire,
     start_branch, verify, writers,
 };
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ fn main() {
     let fork = fork.expect("it forks");
     row("a fork at a third", ms(began), "");
     let began = Instant::now();
-    let parted = parting(&*log, (main, head), (fork.id, fork.tip.head)).expect("it reads");
+    let parted = first_difference(&*log, (main, head), (fork.id, fork.tip.head)).expect("it reads");
     row("where a fork parts", ms(began), &format!("{parted:?}"));
 
     let pattern = Pattern::parse(&format!("(l:Leaf {{id_is: {count}}})")).expect("a pattern");

@@ -35,6 +35,7 @@ mod place;
 mod promote;
 mod query;
 mod replay;
+mod rerun;
 mod run;
 mod sentence;
 mod settle;
@@ -110,6 +111,7 @@ commands! {
     Branches = branches
     Fork = fork
     Promote = promote
+    Rerun = rerun
     Verify = verify
     Import = import
     Export = export

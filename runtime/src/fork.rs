@@ -9,7 +9,9 @@
 mod changes;
 mod feed;
 mod history;
+mod parting;
 
 pub use changes::{Changes, ForkError};
 pub(crate) use changes::{follows, follows_draft};
 pub use feed::Feed;
+pub use parting::{Parting, parting};

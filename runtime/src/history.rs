@@ -8,7 +8,7 @@
 
 mod bisect;
 mod causes;
-mod parting;
+mod first_difference;
 mod proof;
 mod sides;
 mod verify;
@@ -16,7 +16,7 @@ mod writers;
 
 pub use bisect::{Turned, Turning, bisect, first_true};
 pub(crate) use causes::{ancestry, backwards, cause_of, event_by_id, followers};
-pub use parting::parting;
+pub use first_difference::first_difference;
 pub(crate) use proof::{Proof, Prover};
 pub(crate) use sides::{Figures, Side, figures, sides};
 pub use verify::{Unsound, Verified, verify};

@@ -28,9 +28,9 @@ pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
 };
-pub use crate::fork::{Changes, Feed, ForkError};
+pub use crate::fork::{Changes, Feed, ForkError, Parting, parting};
 pub use crate::history::{
-    Part, Turned, Turning, Unsound, Verified, bisect, first_true, parting, verify, writers,
+    Part, Turned, Turning, Unsound, Verified, bisect, first_difference, first_true, verify, writers,
 };
 pub use crate::kinds::check_outside_kind;
 pub use crate::promote::{Disagreement, Land, PromoteError, Promoted, Promotion, Side};

@@ -164,7 +164,8 @@ fn a_fork_of_research_with_a_behavior_more_is_served_every_answer() {
     // The model has nothing to say but what the parent was told.
     let silent = vec![("model:analyst".to_owned(), Recorded::default())];
     let mut child = World::in_folder(child, &flock, silent);
-    let recorded = Recorded::of_log(&*log, parent.running.branch, cut.next()).unwrap();
+    let end = log.branch(parent.running.branch).unwrap().tip.head.next();
+    let recorded = Recorded::of_log(&*log, parent.running.branch, cut.next()..end).unwrap();
     child.serve(Serving::Recorded, recorded);
     child.settle();
     let dispatched = child.payloads("effect.dispatched");

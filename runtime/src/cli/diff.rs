@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::sentence::Narrator;
 use super::shell::Shell;
 use crate::engine::EngineError;
-use crate::history::{Part, Side, figures, parting, sides, writers};
+use crate::history::{Part, Side, figures, first_difference, sides, writers};
 use crate::snapshot::Snapshots;
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ fn compare<'g>(
     told: usize,
 ) -> Result<Comparison<'g>, Failure> {
     let [one, other] = sides;
-    let parted = parting(store, one.place(), other.place())?;
+    let parted = first_difference(store, one.place(), other.place())?;
     let mut events = [None, None];
     if let Some(offset) = parted {
         for (event, side) in events.iter_mut().zip(sides) {

@@ -4,7 +4,7 @@
 use log::{BranchId, Head, Log};
 use smol_str::{SmolStr, ToSmolStr};
 
-use super::parting;
+use super::first_difference;
 use crate::engine::FoldError;
 use crate::engine::state::State;
 use crate::snapshot::Snapshots;
@@ -27,7 +27,7 @@ pub(crate) fn sides(
     let first = places[0];
     let mut shared = first.1;
     for place in &places[1..] {
-        if let Some(offset) = parting(log, first, *place)? {
+        if let Some(offset) = first_difference(log, first, *place)? {
             shared = shared.min(Head::of_count(offset.get()));
         }
     }

@@ -176,6 +176,20 @@ fn a_promotion_says_what_lands_and_a_conflict_is_told_with_both_sides() {
     assert_eq!((&conflict["ours"]["value"], &conflict["theirs"]["value"]), (&5.into(), &4.into()));
 }
 
+#[test]
+fn a_rerun_with_other_behaviors_says_where_and_why_the_histories_part() {
+    let place = travelled();
+    place.write("new/ask.star", ASK);
+    place.write("new/hear.star", &HEAR.replace("* settings.rate", "+ settings.rate"));
+    let cut = format!("main@{}", offset(&place, "trip.opened"));
+    let done = place.ok(&["rerun", &cut, "--behaviors", "new"]);
+    assert!(done.out.contains("they part at rerun-1@"), "{}", done.out);
+    assert!(done.out.contains("`hear` says offer.noted"), "{}", done.out);
+    assert!(done.out.contains("it was behavior:hear@"), "{}", done.out);
+    let same = place.ok(&["rerun", &cut, "--behaviors", "behaviors"]);
+    assert!(same.out.contains("rerun-2 does what main did"), "{}", same.out);
+}
+
 /// Row 16 of the public failures: to resume is to go on at the head. From anywhere else it is a
 /// fork, which is another word.
 #[test]

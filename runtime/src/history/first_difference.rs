@@ -8,7 +8,7 @@ use log::{BranchId, Head, Log, LogError, Offset, link_at};
 ///
 /// # Errors
 /// The store is damaged or cannot be read.
-pub fn parting(
+pub fn first_difference(
     log: &dyn Log,
     one: (BranchId, Head),
     other: (BranchId, Head),
