@@ -77,10 +77,6 @@ impl Filter {
             None => None,
             Some(text) => {
                 let pattern = Pattern::parse(text).map_err(|e| Failure::Usage(e.to_string()))?;
-                if let Some(name) = pattern.parameters().iter().next() {
-                    let what = format!("the pattern mentions ${name}; write its value");
-                    return Err(Failure::Usage(what));
-                }
                 let none = Snapshots::none().graph_at(store, branch.id, Head::EMPTY);
                 let mut graph = none.map_err(EngineError::from)?;
                 for (type_name, property) in pattern.indexes_for_delta() {
