@@ -300,7 +300,7 @@ fn a_line_cut_inside_a_letter_or_overwritten_with_zeros_is_named_and_nothing_aft
     let mut bridged = text[..letter + 1].to_vec();
     bridged.extend_from_slice(&text[second..]);
     for (damaged, column) in
-        [(text[..letter + 1].to_vec(), None), (zeros, Some(2)), (bridged, None)]
+        [(text[..letter + 1].to_vec(), None), (zeros, Some(1)), (bridged, None)]
     {
         let copy = log_of(&[]);
         let error = take(&copy, MAIN, &damaged).unwrap_err();

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use behaviors::{Behavior, Loaded, RustBehavior};
 use log::{
-    BranchName, Change, Derivation, Draft, Event, EventId, Head, Log, LogId, RedbLog, WriteOp,
+    BranchId, BranchName, Change, Derivation, Draft, Event, EventId, Head, Log, LogId, RedbLog,
+    WriteOp,
 };
 use projection::{Graph, Pattern, diff};
 use runtime::{
@@ -62,30 +63,7 @@ fn main() {
     let path = folder.path().join("bench.redb");
     let log: Arc<dyn Log> = Arc::new(RedbLog::create(&path, LogId::ZERO).expect("a store"));
     let snapshots = Snapshots::beside(&path);
-    let behavior = grow(count);
-    let name = behavior.metadata().name.clone();
-    let metadata = Value::Object(behavior.metadata().to_json());
-    let loaded = Loaded::new(Arc::new(behavior), "bench");
-    let payload =
-        json!({"name": name, "hash": loaded.hash().to_string(), "path": "", "metadata": metadata});
-    let object = |value: Value| value.as_object().cloned().expect("an object");
-    let flock = object(json!({
-        "name": "bench", "seed": 1, "schedule": "fifo", "budget": {"depth": 1u64 << 40},
-    }));
-    let mut start = Start { flock, seed: 1, ..Start::default() };
-    start.behaviors.push((name.into(), object(payload)));
-    let mut first = Draft::new(EventId::ZERO, "token.made", "user:bench");
-    let token = json!({"create": null, "type": "Token", "properties": {}});
-    first.changes.push(Change::from_json(&token, "bench").expect("a change"));
-    start.events.push(first);
-    let mut library = Library::new();
-    library.insert(loaded);
-    let main = start_branch(&log, &BranchName::main(), &start, "bench").expect("it starts").id;
-    let engine =
-        Engine::open_with(Arc::clone(&log), main, library.clone(), "bench", snapshots.clone());
-    let began = Instant::now();
-    engine.expect("it opens").run(|_| true).expect("it runs");
-    row("a run of so many firings, durable, with its snapshots", ms(began), &format!("{count}"));
+    let (main, library) = run(&log, &snapshots, count);
     let head = log.branch(main).expect("it is there").tip.head;
 
     for (what, cut) in [("the middle", count / 2), ("the end", head.count())] {
@@ -128,6 +106,35 @@ fn main() {
     let each = ms(began);
     let rate = head.count() as f64 / each * 1e3;
     row("refire", each, &format!("{rate:.0} events/s"));
+}
+
+/// A run of so many firings, each of which makes a leaf.
+fn run(log: &Arc<dyn Log>, snapshots: &Snapshots, count: u64) -> (BranchId, Library) {
+    let behavior = grow(count);
+    let name = behavior.metadata().name.clone();
+    let metadata = Value::Object(behavior.metadata().to_json());
+    let loaded = Loaded::new(Arc::new(behavior), "bench");
+    let payload =
+        json!({"name": name, "hash": loaded.hash().to_string(), "path": "", "metadata": metadata});
+    let object = |value: Value| value.as_object().cloned().expect("an object");
+    let flock = object(json!({
+        "name": "bench", "seed": 1, "schedule": "fifo", "budget": {"depth": 1u64 << 40},
+    }));
+    let mut start = Start { flock, seed: 1, ..Start::default() };
+    start.behaviors.push((name.into(), object(payload)));
+    let mut first = Draft::new(EventId::ZERO, "token.made", "user:bench");
+    let token = json!({"create": null, "type": "Token", "properties": {}});
+    first.changes.push(Change::from_json(&token, "bench").expect("a change"));
+    start.events.push(first);
+    let mut library = Library::new();
+    library.insert(loaded);
+    let main = start_branch(log, &BranchName::main(), &start, "bench").expect("it starts").id;
+    let engine =
+        Engine::open_with(Arc::clone(log), main, library.clone(), "bench", snapshots.clone());
+    let began = Instant::now();
+    engine.expect("it opens").run(|_| true).expect("it runs");
+    row("a run of so many firings, durable, with its snapshots", ms(began), &format!("{count}"));
+    (main, library)
 }
 
 /// Ten changes in a large world, hashed before and not.

@@ -78,8 +78,8 @@ pub(super) fn find<'g>(
     )))
 }
 
-/// The event that an address, a tag or the beginning of an event's id means, with its branch; `None`
-/// if the text is none of them.
+/// The event that an address, a tag or the beginning of an event's id means, with its branch;
+/// `None` if the text is none of them.
 pub(super) fn event(
     store: &Store,
     text: &str,
