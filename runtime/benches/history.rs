@@ -159,13 +159,7 @@ fn differences(world: &Graph) {
     assert_eq!(found, 10);
 }
 
-fn searches(
-    log: &dyn Log,
-    snapshots: &Snapshots,
-    branch: log::BranchId,
-    head: Head,
-    never: &Pattern,
-) {
+fn searches(log: &dyn Log, snapshots: &Snapshots, branch: BranchId, head: Head, never: &Pattern) {
     // True from the event on that made the last of them.
     let last = snapshots.graph_at(log, branch, Head::of_count(head.count() * 7 / 10));
     let last = last.expect("it folds");
@@ -190,7 +184,7 @@ fn searches(
 type Search = fn(
     &dyn Log,
     &Snapshots,
-    log::BranchId,
+    BranchId,
     (Head, Head),
     &Pattern,
 ) -> Result<Turned, runtime::EngineError>;
