@@ -14,7 +14,7 @@ use self::lines::Line;
 pub(super) use self::outside::actor;
 use self::outside::{Outside, draft};
 use super::failure::Failure;
-use super::shell::Shell;
+use super::shell::{Shell, counted};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,7 +122,8 @@ fn run_lines(actor: &str, expect: Option<Head>, shell: &mut Shell<'_>) -> Result
             return Err(failure.reworded(|words| format!("{words}; {after}")));
         }
     }
-    shell.say(format_args!("appended {landed} events to {}", branch.name));
+    let events = counted(landed as u64, "event");
+    shell.say(format_args!("appended {events} to {}", branch.name));
     Ok(())
 }
 

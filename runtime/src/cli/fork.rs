@@ -9,8 +9,9 @@ use clap::ValueEnum;
 use log::{Address, Branch, BranchName, Head, Log, Missing, Store};
 use serde_json::{Value, json};
 
+use super::answer::command_line;
 use super::failure::Failure;
-use super::shell::Shell;
+use super::shell::{Shell, counted};
 use super::{append, run as running};
 use crate::effect::Serving;
 use crate::flock::Source;
@@ -107,8 +108,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let asked = Asked { address: &args.address, name: &args.name, exact: args.exact };
     let made = make(&store, &asked, &changes, &args.served, shell)?;
     if !args.run {
-        let name = &made.name;
-        shell.say(format_args!("next: starling run --branch {name}"));
+        let line = command_line("run", shell.named_store().as_deref(), &made.name);
+        shell.say(format_args!("next: {line}"));
         return Ok(());
     }
     shell.turn_to(&made.name);
@@ -131,6 +132,7 @@ pub(super) fn make(
     served: &Served,
     shell: &mut Shell<'_>,
 ) -> Result<Branch, Failure> {
+    shell.check_no_tag(&**store, asked.name)?;
     let (parent, cut) = cut(store, asked, shell)?;
     let (given, why) = workspace::give(store, &parent, cut, asked.name, served.no_sandbox)?;
     let until = (cut < parent.tip.head).then_some(parent.tip.head);
@@ -151,7 +153,8 @@ pub(super) fn make(
         || format!("{} forked from {from}: {} events shared, 0 copied", made.name, cut.count()),
     )?;
     if first > 0 {
-        shell.say(format_args!("what it changes are its first {first} events"));
+        let events = counted(first as u64, "event");
+        shell.say(format_args!("what it changes begins it: {events}"));
     }
     tell_workspace(fork.given, &why, shell);
     Ok(made)

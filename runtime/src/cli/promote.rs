@@ -6,9 +6,10 @@ use log::{BranchName, Log, Missing};
 use projection::Pattern;
 use serde_json::{Value, json};
 
+use super::answer::command_line;
 use super::append::actor;
 use super::failure::Failure;
-use super::shell::Shell;
+use super::shell::{Shell, counted};
 use crate::clock::now;
 use crate::promote::{Land, PromoteError, Promoted, Promotion};
 use crate::snapshot::Snapshots;
@@ -103,10 +104,12 @@ fn tell(
     };
     shell.either(json, text)?;
     for (name, count) in wakes {
-        shell.say(format_args!("  {name} wakes on {count} matches that stood on neither branch"));
+        let matches = counted(*count as u64, "match");
+        shell.say(format_args!("  {name} wakes on {matches} that stood on neither branch"));
     }
     if *quiet > 0 {
-        shell.say(format_args!("  {quiet} matches had their say on {from} and are quiet"));
+        let matches = counted(*quiet as u64, "match");
+        shell.say(format_args!("  {matches} had their say on {from} and are quiet"));
     }
     if !keys.is_empty() {
         shell.say(format_args!("  {} durable keys travel", keys.len()));
@@ -114,7 +117,8 @@ fn tell(
     if dry_run {
         shell.say("nothing was written");
     } else if !wakes.is_empty() {
-        shell.say(format_args!("next: starling run --branch {into}"));
+        let line = command_line("run", shell.named_store().as_deref(), into);
+        shell.say(format_args!("next: {line}"));
     }
     Ok(())
 }

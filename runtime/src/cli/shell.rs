@@ -12,6 +12,16 @@ use super::failure::Failure;
 use super::place;
 use crate::tags;
 
+/// `1 event`, `2 events`, `2 matches`.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    let plural = match count {
+        1 => "",
+        _ if what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{plural}")
+}
+
 /// Options of every command.
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
@@ -134,6 +144,17 @@ impl<'a> Shell<'a> {
     /// The store as it was named on the command line, to be repeated in a command.
     pub(super) fn named_store(&self) -> Option<PathBuf> {
         self.common.store.clone()
+    }
+
+    /// Refuses the name of a tag for a branch: it would stand for both.
+    pub(super) fn check_no_tag(&self, log: &dyn Log, name: &BranchName) -> Result<(), Failure> {
+        match tags::all(log)?.get(name.as_str()) {
+            None => Ok(()),
+            Some(address) => Err(Failure::Conflict(format!(
+                "`{name}` is a tag, of {address}, and a name means one thing; choose another, or \
+                 `starling tag {name} --delete`"
+            ))),
+        }
     }
 
     /// The name of the branch the command is about.

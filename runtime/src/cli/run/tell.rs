@@ -1,13 +1,13 @@
 //! What a run tells at its end: why it ended, what it left, and what it could not do.
 
-use log::{Branch, Head};
+use log::{Branch, BranchName, Head};
 use serde_json::{Value, json};
 
 use super::effects::Effects;
 use super::{End, OPEN_TOLD};
 use crate::cli::answer::command_line;
 use crate::cli::failure::Failure;
-use crate::cli::shell::Shell;
+use crate::cli::shell::{Shell, counted};
 use crate::clock::Stopwatch;
 use crate::effect::OpenEffect;
 use crate::engine::{Engine, Failed};
@@ -100,14 +100,8 @@ pub(super) fn tell(
     for trouble in troubles(engine, flock, branch, end) {
         shell.line(trouble)?;
     }
-    tell_next(flock, quiet, shell);
+    tell_next(flock, &branch.name, quiet, shell);
     Ok(())
-}
-
-/// `1 event`, `2 events`
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// What stands in the way of behaviors, a line each.
@@ -211,9 +205,9 @@ fn end_sentence(end: &End, quiet: bool, waiting: usize) -> String {
     }
 }
 
-fn tell_next(flock: &Flock, quiet: bool, shell: &mut Shell<'_>) {
+fn tell_next(flock: &Flock, branch: &BranchName, quiet: bool, shell: &mut Shell<'_>) {
     let folder = flock.folder.display();
-    if quiet {
+    if quiet && *branch == BranchName::main() {
         shell.say(format_args!(
             "it can go on with: an event (starling append KIND --store {folder}), a new behavior file \
              in {folder}/behaviors, or from the start again (starling run {folder} --fresh)"
@@ -221,9 +215,12 @@ fn tell_next(flock: &Flock, quiet: bool, shell: &mut Shell<'_>) {
         return;
     }
     shell.say("next:");
-    shell.say(format_args!("  starling log -n 8 --store {folder}        what happened last"));
-    shell.say(format_args!("  starling graph --store {folder}           the world it left"));
-    shell.say(format_args!(
-        "  starling replay --refire --store {folder} every firing again, byte for byte"
-    ));
+    for (command, what) in [
+        ("log -n 8", "what happened last"),
+        ("graph", "the world it left"),
+        ("replay --refire", "every firing again, byte for byte"),
+    ] {
+        let line = command_line(command, Some(&flock.folder), branch);
+        shell.say(format_args!("  {line:<48} {what}"));
+    }
 }
