@@ -173,6 +173,24 @@ fn a_conflict_is_named_with_both_values_and_both_causes_and_nothing_lands() {
     assert_eq!(at(&found[0].theirs), Some((format!("idea@{last}"), "user:ann".to_owned())));
 }
 
+/// An edge that one side had moved counted as left alone, since its properties were the same: the
+/// other side's write put it back where it was, and the other side's removal took it away.
+#[test]
+fn an_edge_that_one_side_moved_is_not_the_one_that_the_other_changed() {
+    let held = json!({"link": "HOLDS", "id": "holder", "from": "t0", "to": "t1"});
+    for change in [json!([set("holder", json!({"a": 1}))]), json!([{"remove": "holder"}])] {
+        let store = Store::of(&nobody());
+        store.say(store.main, "held", json!([held]));
+        let child = store.fork(store.main, "idea");
+        let moved = json!({"link": "HOLDS", "id": "holder", "from": "t0", "to": "t2"});
+        store.say(store.main, "moved", json!([{"remove": "holder"}, moved]));
+        store.say(child, "changed", change.clone());
+        let found = store.conflicts(child, store.main);
+        assert_eq!(found.len(), 1, "{change}: {found:?}");
+        assert!(found[0].what.starts_with("holder"), "{change}: {found:?}");
+    }
+}
+
 #[test]
 fn each_kind_of_conflict_is_found() {
     let cases: [(&str, Value, Value); 6] = [

@@ -78,14 +78,16 @@ pub struct Wanted<'w> {
 /// What brings the changes from `base` to `theirs` into `ours`, or what stands in the way.
 #[must_use]
 pub fn merge(base: &Graph, ours: &Graph, theirs: &Graph, wanted: Wanted<'_>) -> Merged {
-    let mut merge = Merge { ours, theirs, parts: Parts::default(), merged: Merged::default() };
+    let (parts, merged) = (Parts::default(), Merged::default());
+    let mut merge = Merge { base, ours, theirs, parts, merged };
     for difference in diff(base, theirs) {
         let view = difference.after.or(difference.before).expect("one side is there");
         if !(wanted.merges)(view) {
             continue;
         }
         let (id, here) = (difference.id, ours.element(difference.id));
-        let changed_here = !same(difference.before, here) && !same(difference.after, here);
+        let is_here = |world, view| same((world, view), (ours, here));
+        let changed_here = !is_here(base, difference.before) && !is_here(theirs, difference.after);
         if changed_here && wanted.by_version.contains(id) {
             merge.clash(id, Clash::Version);
         } else {
@@ -101,6 +103,7 @@ pub fn merge(base: &Graph, ours: &Graph, theirs: &Graph, wanted: Wanted<'_>) -> 
 }
 
 struct Merge<'g> {
+    base: &'g Graph,
     ours: &'g Graph,
     theirs: &'g Graph,
     parts: Parts,
@@ -139,7 +142,9 @@ impl<'g> Merge<'g> {
         match (difference.before, difference.after, ours) {
             // Gone on both sides.
             (Some(_), None, None) => {}
-            (Some(before), None, Some(ours)) if same(Some(before), Some(ours)) => self.remove(ours),
+            (Some(before), None, Some(ours)) if self.is_as_it_was(before, ours) => {
+                self.remove(ours);
+            }
             (Some(_), None, Some(_)) => self.clash(id, Clash::Removed { here: false }),
             (Some(_), Some(_), None) => self.clash(id, Clash::Removed { here: true }),
             (None, Some(after), None) => self.make(after),
@@ -162,7 +167,7 @@ impl<'g> Merge<'g> {
         let id = after.id();
         if !alike(ours, after) || !same_ends(self.ours, ours, self.theirs, after) {
             // They made it anew as another thing; it may replace ours if ours is as it was.
-            if base.is_some_and(|base| same(Some(base), Some(ours))) {
+            if base.is_some_and(|base| self.is_as_it_was(base, ours)) {
                 self.remove(ours);
                 self.make(after);
             } else {
@@ -195,6 +200,11 @@ impl<'g> Merge<'g> {
         if !unset.is_empty() {
             self.parts.written.push(Change::Unset { id: id.into(), names: unset });
         }
+    }
+
+    /// Whether our side left an element of the base alone.
+    fn is_as_it_was(&self, before: ElementView<'g>, ours: ElementView<'g>) -> bool {
+        same((self.base, Some(before)), (self.ours, Some(ours)))
     }
 
     fn make(&mut self, new: ElementView<'g>) {
@@ -280,12 +290,17 @@ fn same_ends(
     ends(one_world, one) == ends(other_world, other)
 }
 
-/// Whether two elements have the same type and properties, or both are not there.
-fn same(one: Option<ElementView<'_>>, other: Option<ElementView<'_>>) -> bool {
+/// Whether two elements have the same type, ends and properties, or both are not there.
+fn same(
+    (one_world, one): (&Graph, Option<ElementView<'_>>),
+    (other_world, other): (&Graph, Option<ElementView<'_>>),
+) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => {
-            alike(one, other) && one.properties().as_bytes() == other.properties().as_bytes()
+            alike(one, other)
+                && same_ends(one_world, one, other_world, other)
+                && one.properties().as_bytes() == other.properties().as_bytes()
         }
         _ => false,
     }
