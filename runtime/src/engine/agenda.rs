@@ -57,6 +57,11 @@ impl Agenda {
         self.waiting.values()
     }
 
+    /// The same, and after it what waits for a time.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Activation> {
+        self.waiting.values().chain(self.delayed.values())
+    }
+
     /// What will be due on a branch that ends at `head` if nothing comes between, in the order in
     /// which it will be taken; from behind `after`, if that still lies ahead. Under `random` nobody
     /// knows.
@@ -143,8 +148,7 @@ impl Agenda {
 
     /// What waits of one behavior, in canonical order.
     pub(crate) fn of<'a>(&'a self, behavior: &'a str) -> impl Iterator<Item = &'a Activation> {
-        let all = self.waiting.values().chain(self.delayed.values());
-        all.filter(move |waiting| waiting.behavior == behavior)
+        self.all().filter(move |waiting| waiting.behavior == behavior)
     }
 
     /// Withdraws one activation.

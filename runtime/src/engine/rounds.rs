@@ -27,6 +27,13 @@ pub(crate) struct Round {
     pub(crate) writes: Writes,
 }
 
+impl Round {
+    /// What of it is still to be taken.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = &Activation> {
+        self.left.iter().chain(&self.refused)
+    }
+}
+
 /// What the landed firings of a round wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Writes {

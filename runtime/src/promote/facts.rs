@@ -145,7 +145,7 @@ impl Facts {
                 theirs: side(from, theirs),
             });
         }
-        for waiting in sides.ours.agenda.iter() {
+        for waiting in sides.ours.agenda.all().chain(sides.ours.round.rest()) {
             let Some(fired) = self.fired.get(&waiting.label()) else { continue };
             let name = &waiting.behavior;
             standing.push(Disagreement {

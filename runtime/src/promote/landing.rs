@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use log::{
     Append, AppendError, Batch, Branch, BranchId, Change, Derivation, Draft, Event, EventId,
+    link_at,
 };
 use log::{Head, Log, LogError, Offset, read_one};
 use serde_json::{Value, json};
@@ -34,7 +35,8 @@ pub(crate) fn is_promoting(event: &Event) -> bool {
 }
 
 /// The event at an offset, which has a durable key; for one that came with a promotion, the event
-/// that used the key on its branch, as if it stood here.
+/// that used the key on its branch, as if it stood here. One that was imported from another store,
+/// where that branch is not, stands for itself: its key is taken, with other content.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -43,16 +45,23 @@ pub(crate) fn keyed_at(log: &dyn Log, branch: BranchId, offset: Offset) -> Resul
     while at.is_kind(KEY_TAKEN) {
         let payload = at.payload();
         let number = |name: &str| payload.get(name).and_then(|n| n.as_i64());
-        let there = number("branch").zip(number("offset"));
-        let (number, place) = there.expect("the runtime wrote where the key was used");
+        let Some((number, place)) = number("branch").zip(number("offset")) else { break };
+        let place = Offset::new(place.unsigned_abs());
         let from = log.branches()?.into_iter().find(|b| i64::from(b.id.get()) == number);
-        let from = from.expect("branches stay").id;
-        at = read_one(log, from, Offset::new(place.unsigned_abs()))?;
+        let Some(from) = from.filter(|from| place < from.tip.head.next()) else { break };
+        let used = read_one(log, from.id, place)?;
+        let id = used.id().to_string();
+        if payload.get("event").and_then(|event| event.as_str()) != Some(&id) {
+            break;
+        }
+        at = used;
     }
     Ok(at.at(offset))
 }
 
-/// The marker of the last promotion of one branch into another, and how many there are.
+/// The marker of the last promotion of one branch into another, and how many there are. A marker
+/// names a branch by its number in a store and the link up to which it went: one that came with an
+/// import may name another branch, whose link is another.
 pub(super) fn last_marker(
     log: &dyn Log,
     from: &Branch,
@@ -60,10 +69,23 @@ pub(super) fn last_marker(
 ) -> Result<(Option<Event>, u64), LogError> {
     let (mut last, mut count) = (None, 0);
     while let Some(offset) = log.find_key(into.id, &marker_key(from, count))? {
-        last = Some(offset);
+        let marker = read_one(log, into.id, offset)?;
+        if is_of(log, from, &marker)? {
+            last = Some(marker);
+        }
         count += 1;
     }
-    Ok((last.map(|offset| read_one(log, into.id, offset)).transpose()?, count))
+    Ok((last, count))
+}
+
+/// Whether a marker is about this branch of this store.
+fn is_of(log: &dyn Log, from: &Branch, marker: &Event) -> Result<bool, LogError> {
+    let payload = marker.payload();
+    let head = payload.get("head").and_then(|head| head.as_i64());
+    let head = head.map(|head| Head::of_count(head.unsigned_abs()));
+    let Some(head) = head.filter(|head| *head <= from.tip.head) else { return Ok(false) };
+    let link = link_at(log, from.id, head)?.to_string();
+    Ok(payload.get("link").and_then(|link| link.as_str()) == Some(&link))
 }
 
 /// How far a branch is promoted, as a marker says.

@@ -68,8 +68,8 @@ fn had_its_say(subscription: &Subscription, sides: &Sides, row: &Row) -> bool {
             .stands(graph, &row.bound, &theirs.env(None), &steps)
             .is_ok_and(|found| found.is_some())
     };
-    let round = theirs.round.left.iter().chain(&theirs.round.refused);
-    let mut waiting = theirs.agenda.of(name).chain(round.filter(|one| one.behavior == *name));
+    let round = theirs.round.rest().filter(|one| one.behavior == *name);
+    let mut waiting = theirs.agenda.of(name).chain(round);
     let failed = theirs.failed.get(name).is_some_and(|rows| rows.contains(&row.bound));
     let held = match trigger.is_vanishes() {
         false => stands(&theirs.graph),
