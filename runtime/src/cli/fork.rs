@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use log::{Address, Branch, BranchName, Head, Log, Missing, Store};
+use log::{Address, Branch, BranchName, Head, Log, LogError, Missing, Store};
 use serde_json::{Value, json};
 
 use super::answer::command_line;
@@ -73,7 +73,7 @@ pub(super) struct Served {
     /// Where answers come from, and all else that its parent was told after the cut
     #[arg(long, value_enum, default_value = "recorded")]
     pub(super) answers: Answers,
-    /// With --run: confirm what the flock would run, as `starling run --trust` does
+    /// Confirm what the flock would run, as `starling run --trust` does
     #[arg(long)]
     pub(super) trust: bool,
     /// Let git check out a worktree of the workspace, and programs run, unconfined
@@ -105,8 +105,8 @@ impl Answers {
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let store = shell.open(Missing::Refuse)?;
     let changes = args.changed.read(store.path())?;
-    let asked = Asked { address: &args.address, name: &args.name, exact: args.exact };
-    let made = make(&store, &asked, &changes, &args.served, shell)?;
+    let (parent, at) = cut(&store, &args.address, args.exact, shell)?;
+    let made = make(&store, (&parent, at), &args.name, &changes, &args.served, shell)?;
     if !args.run {
         let line = command_line("run", shell.named_store().as_deref(), &made.name);
         shell.say(format_args!("next: {line}"));
@@ -117,31 +117,30 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     running::run_fork(&store, &run, shell)
 }
 
-/// Where a fork is to be cut, and its name.
-pub(super) struct Asked<'a> {
-    pub(super) address: &'a Address,
-    pub(super) name: &'a BranchName,
-    pub(super) exact: bool,
-}
-
 /// Makes a fork and says what it is.
 pub(super) fn make(
     store: &Arc<Store>,
-    asked: &Asked<'_>,
+    (parent, cut): (&Branch, Head),
+    name: &BranchName,
     changes: &Changes,
     served: &Served,
     shell: &mut Shell<'_>,
 ) -> Result<Branch, Failure> {
-    shell.check_no_tag(&**store, asked.name)?;
-    let (parent, cut) = cut(store, asked, shell)?;
-    let (given, why) = workspace::give(store, &parent, cut, asked.name, served.no_sandbox)?;
-    let until = (cut < parent.tip.head).then_some(parent.tip.head);
-    let fork = Fork { serving: served.answers.serving(), given, until: until.or(Some(cut)) };
+    shell.check_no_tag(&**store, name)?;
+    if store.branches()?.iter().any(|branch| branch.name == *name) {
+        return Err(LogError::BranchExists { name: name.clone() }.into());
+    }
     let log: Arc<dyn Log> = Arc::clone(store) as Arc<dyn Log>;
     let snapshots = Snapshots::beside(store.path());
-    let said = (fork.record(), shell.me());
-    let said = (said.0.as_str(), said.1.as_str());
-    let (made, first) = changes.fork(&log, &snapshots, (&parent, cut), asked.name, said)?;
+    // The workspace is given last: nothing of a fork that cannot be is left behind.
+    changes.check(&*log, &snapshots, (parent, cut))?;
+    let (given, why) = workspace::give(store, parent, cut, name, served.no_sandbox)?;
+    let until = (cut < parent.tip.head).then_some(parent.tip.head);
+    let fork =
+        Fork { serving: served.answers.serving(), given, until: until.or(Some(cut)), changes: 0 };
+    let (record, me) = (fork.record(), shell.me());
+    let said = (record.as_str(), me.as_str());
+    let (made, first) = changes.fork(&log, &snapshots, (parent, cut), name, said)?;
     let from = format!("{}@{}", parent.name, place(cut));
     shell.either(
         || {
@@ -161,12 +160,13 @@ pub(super) fn make(
 }
 
 /// The branch to be cut and where; says so if that is not where it was asked for.
-fn cut(
+pub(super) fn cut(
     store: &Arc<Store>,
-    asked: &Asked<'_>,
+    address: &Address,
+    exact: bool,
     shell: &mut Shell<'_>,
 ) -> Result<(Branch, Head), Failure> {
-    let (parent, wanted) = shell.resolve(&**store, asked.address)?;
+    let (parent, wanted) = shell.resolve(&**store, address)?;
     let cut = crate::engine::between_firings(&**store, parent.id, wanted)?;
     if cut == wanted {
         return Ok((parent, cut));
@@ -177,7 +177,7 @@ fn cut(
         Some(author) => format!("a firing of `{author}`, which begins at {name}@{}", cut.count()),
         None => format!("the start of {name}, which ends at {name}@{}", place(cut)),
     };
-    if asked.exact
+    if exact
         && wanted.count() > 0
         && log::read_one(&**store, parent.id, wanted.next())?.author().is_some()
     {

@@ -9,8 +9,9 @@ use log::{Address, BranchName, Log, Missing, Store};
 use projection::{Difference, diff};
 use serde_json::{Value, json};
 
+use super::answer::command_line;
 use super::failure::Failure;
-use super::fork::{self, Asked, Served};
+use super::fork::{self, Served};
 use super::shell::Shell;
 use super::{run as running, world};
 use crate::flock::Source;
@@ -43,7 +44,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let store = shell.open(Missing::Refuse)?;
-    let (parent, cut) = shell.resolve(&*store, &args.address)?;
+    let name = match args.name {
+        Some(name) => name,
+        None => free_name(&store)?,
+    };
+    // What is loaded there is known where the fork is cut, which may be elsewhere than asked for.
+    let (parent, cut) = fork::cut(&store, &args.address, false, shell)?;
     let flock = store.path().parent().and_then(Path::parent).unwrap_or(Path::new("."));
     let with = sources(flock, &args.behaviors)?;
     let state = Snapshots::beside(store.path()).fold_branch(&*store, parent.id, cut);
@@ -62,12 +68,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     };
     let with: Vec<Source> = with.into_iter().filter(|source| !same(source)).collect();
     let changes = Changes { without, with, ..Changes::default() };
-    let name = match args.name {
-        Some(name) => name,
-        None => free_name(&store)?,
-    };
-    let asked = Asked { address: &args.address, name: &name, exact: false };
-    let made = fork::make(&store, &asked, &changes, &args.served, shell)?;
+    let made = fork::make(&store, (&parent, cut), &name, &changes, &args.served, shell)?;
     shell.turn_to(&made.name);
     let run = running::Args::of_fork(args.served.trust, args.served.no_sandbox);
     running::run_fork(&store, &run, shell)?;
@@ -136,7 +137,11 @@ fn tell(
     }
     shell.say(match differences.len() {
         0 => "the worlds are equal".to_owned(),
-        count => format!("{count} nodes and edges differ; starling diff {parent} {name} shows all"),
+        count => {
+            let diff = format!("diff {parent} {name}");
+            let diff = command_line(&diff, shell.named_store().as_deref(), &BranchName::main());
+            format!("{count} nodes and edges differ; {diff} shows all")
+        }
     });
     Ok(())
 }

@@ -30,6 +30,8 @@ pub(crate) struct Fork {
     pub(crate) given: Option<Given>,
     /// How far the parent went when the fork was made: what it is told later is its own.
     pub(crate) until: Option<Head>,
+    /// How many of its first events are what the fork itself changes.
+    pub(crate) changes: u64,
 }
 
 impl Given {
@@ -54,11 +56,15 @@ impl Fork {
     pub(crate) fn read(record: &str) -> Fork {
         let mut fork = Fork::default();
         for word in record.split_whitespace() {
-            let until = word.strip_prefix("until:").and_then(|count| count.parse().ok());
-            match (Given::of_word(word), until) {
-                (Some(given), _) => fork.given = Some(given),
-                (None, Some(count)) => fork.until = Some(Head::of_count(count)),
-                (None, None) => fork.serving = Serving::from_name(word),
+            let number = |name: &str| -> Option<u64> { word.strip_prefix(name)?.parse().ok() };
+            if let Some(given) = Given::of_word(word) {
+                fork.given = Some(given);
+            } else if let Some(count) = number("until:") {
+                fork.until = Some(Head::of_count(count));
+            } else if let Some(count) = number("changes:") {
+                fork.changes = count;
+            } else {
+                fork.serving = Serving::from_name(word);
             }
         }
         fork
@@ -68,7 +74,8 @@ impl Fork {
         let serving = self.serving.map(|serving| serving.as_str().to_owned());
         let until = self.until.map(|until| format!("until:{}", until.count()));
         let given = self.given.as_ref().map(Given::word);
-        let words: Vec<String> = serving.into_iter().chain(until).chain(given).collect();
+        let changes = (self.changes > 0).then(|| format!("changes:{}", self.changes));
+        let words: Vec<String> = [serving, until, given, changes].into_iter().flatten().collect();
         words.join(" ")
     }
 }
@@ -161,7 +168,12 @@ mod tests {
             let tree = Given::Worktree("0a1b".into());
             for given in [None, Some(Given::Copy), Some(tree), Some(Given::Nothing)] {
                 for until in [None, Some(Head::of_count(7))] {
-                    let fork = Fork { serving, given: given.clone(), until };
+                    let fork = Fork {
+                        serving,
+                        given: given.clone(),
+                        until,
+                        changes: until.map_or(0, |_| 7),
+                    };
                     assert_eq!(Fork::read(&fork.record()), fork);
                 }
             }

@@ -14,6 +14,7 @@ use crate::engine::EngineError;
 use crate::engine::catching::Past;
 use crate::engine::forge::forged;
 use crate::engine::state::State;
+use crate::flock::workspace::Fork;
 use crate::flock::{Source, name_of, store_source};
 use crate::snapshot::Snapshots;
 
@@ -64,7 +65,7 @@ impl Changes {
         behaviors && self.set.is_empty() && self.answers.is_empty() && self.inject.is_empty()
     }
 
-    /// Makes a fork of `parent` at `cut`, with this changed. `serving` is what its record says, and
+    /// Makes a fork of `parent` at `cut`, with this changed. `record` is what its record says, and
     /// `owner` who makes it. Gives the branch and the number of its first events.
     ///
     /// Its first events have the time of the cut: a fork goes on from there, whatever the clock
@@ -78,23 +79,18 @@ impl Changes {
         snapshots: &Snapshots,
         (parent, cut): (&Branch, Head),
         name: &BranchName,
-        (serving, owner): (&str, &str),
+        (record, owner): (&str, &str),
     ) -> Result<(Branch, usize), ForkError> {
         if self.is_empty() {
-            return Ok((log.fork(parent.id, cut, name, serving)?, 0));
+            return Ok((log.fork(parent.id, cut, name, record)?, 0));
         }
-        let state = snapshots.fold_branch(&**log, parent.id, cut).map_err(EngineError::from)?;
-        if state.head == Head::EMPTY {
-            let what = "a fork that shares nothing has nothing to change; run its flock on it";
-            return Err(ForkError::Refused(what.to_owned()));
-        }
-        let mut staging = Staging::on(&**log, parent.id, state);
-        self.stage(&mut staging)?;
+        let staging = self.staged(&**log, snapshots, (parent, cut))?;
         for source in &self.with {
             store_source(log, source)?;
         }
-        let made = log.fork(parent.id, cut, name, serving)?;
         let count = staging.batch.len();
+        let record = Fork { changes: count as u64, ..Fork::read(record) };
+        let made = log.fork(parent.id, cut, name, &record.record())?;
         let claim = log.claim(made.id, owner)?;
         let append =
             Append { branch: made.id, batch: staging.batch, expected: cut, epoch: claim.epoch };
@@ -103,6 +99,35 @@ impl Changes {
         let stopped = || LogError::Stopped { what: "the writer is gone".to_owned() };
         landed.ok_or_else(stopped)?.map_err(EngineError::from)?;
         Ok((log.branch(made.id)?, count))
+    }
+
+    /// Tries what is changed on the world of the cut, and writes nothing.
+    ///
+    /// # Errors
+    /// As `fork`.
+    pub fn check(
+        &self,
+        log: &dyn Log,
+        snapshots: &Snapshots,
+        at: (&Branch, Head),
+    ) -> Result<(), ForkError> {
+        if self.is_empty() { Ok(()) } else { self.staged(log, snapshots, at).map(drop) }
+    }
+
+    fn staged<'l>(
+        &self,
+        log: &'l dyn Log,
+        snapshots: &Snapshots,
+        (parent, cut): (&Branch, Head),
+    ) -> Result<Staging<'l>, ForkError> {
+        let state = snapshots.fold_branch(log, parent.id, cut).map_err(EngineError::from)?;
+        if state.head == Head::EMPTY {
+            let what = "a fork that shares nothing has nothing to change; run its flock on it";
+            return Err(ForkError::Refused(what.to_owned()));
+        }
+        let mut staging = Staging::on(log, parent.id, state);
+        self.stage(&mut staging)?;
+        Ok(staging)
     }
 
     fn stage(&self, staging: &mut Staging<'_>) -> Result<(), ForkError> {
@@ -257,7 +282,7 @@ impl<'l> Staging<'l> {
             [one] => Ok(*one),
             [] => Err(ForkError::Refused(format!(
                 "no effect whose id begins with `{prefix}` is open there or asked for later; `starling \
-                 log --kind effect.requested` lists them"
+                 log --kind effect.requested --json` has them as `id`"
             ))),
             _ => Err(ForkError::Refused(format!(
                 "several effects begin with `{prefix}`; write more of it"

@@ -1,6 +1,7 @@
 //! What the ancestors of a fork were told after its cut, and have not passed on to it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 use behaviors::ReactError;
 use log::{BranchId, BranchName, Event, EventId, Head, Log, ValueRef, read};
@@ -62,7 +63,13 @@ impl History {
         let lines = lines(log, branch)?;
         let Some(lowest) = lines.last().map(|line| line.cut) else { return Ok(History::default()) };
         let own = outside(log, branch, lowest)?;
-        let known: HashMap<EventId, &Event> = own.iter().map(|event| (event.id(), event)).collect();
+        let changed_at = first_events(log, branch)?;
+        // What a fork changes at its cut may be what its parent did later: it has not come to that.
+        let own_doing = |event: &Event| {
+            changed_at.iter().any(|changes| changes.contains(&event.offset().get()))
+        };
+        let known: HashSet<EventId> =
+            own.iter().filter(|event| !own_doing(event)).map(Event::id).collect();
         let mut read = Reading::default();
         for (number, line) in lines.iter().enumerate() {
             read.line(log, number, line)?;
@@ -74,11 +81,13 @@ impl History {
                 recorded.same_content(event)
             })
         };
-        let changes = own.iter().filter(|event| CHANGES.contains(&event.kind()) && !repeats(event));
+        let told_before = |event: &Event| !own_doing(event) && repeats(event);
+        let changes =
+            own.iter().filter(|event| CHANGES.contains(&event.kind()) && !told_before(event));
         let changed: BTreeSet<SmolStr> = changes.filter_map(named).collect();
-        let same = own.iter().all(repeats);
+        let same = own.iter().all(told_before);
         // What stands before the last that came here has had its turn: it came, or made no sense.
-        let came = |told: &Told| known.contains_key(&told.event.id());
+        let came = |told: &Told| known.contains(&told.event.id());
         let passed = told.iter().rposition(|told| came(told) && about(&told.event).is_none());
         let mut place = 0;
         told.retain(|told| {
@@ -118,6 +127,17 @@ fn lines(log: &dyn Log, branch: BranchId) -> Result<Vec<Line>, EngineError> {
         at = parent;
     }
     Ok(lines)
+}
+
+/// Where on a branch the events stand that it, and the forks that it comes from, changed.
+fn first_events(log: &dyn Log, branch: BranchId) -> Result<Vec<Range<u64>>, EngineError> {
+    let (mut all, mut at, mut end) = (Vec::new(), log.branch(branch)?, u64::MAX);
+    while let Some(fork) = &at.fork {
+        let first = fork.cut.count();
+        all.push(first..end.min(first + Fork::read(&fork.serving).changes));
+        (end, at) = (first, log.branch(fork.parent)?);
+    }
+    Ok(all)
 }
 
 /// The events from outside on a line of history after a cut.

@@ -75,6 +75,24 @@ fn an_unchanged_fork_that_is_run_has_the_events_of_its_parent() {
     assert!(main.len() > 15, "{main:#?}");
 }
 
+/// A fork was given what its parent loaded later, from the same file. The event is the same, so the
+/// fork was taken to have come that far, and heard nothing of what was said before.
+#[test]
+fn a_fork_that_has_a_behavior_before_its_parent_had_it_hears_all_the_same() {
+    let place = travelled();
+    let note = "behavior(name = \"note\", description = \"Notes every trip.\", on = \"trip.opened\",\n\
+        \x20        emits = [\"trip.noted\"])\ndef note(event):\n    emit(\"trip.noted\", {\"to\": event.payload.to})\n";
+    place.write("behaviors/note.star", note);
+    place.ok(&["run", ".", "--trust"]);
+    let cut = format!("main@{}", offset(&place, "offer.noted"));
+    place.ok(&["fork", &cut, "noted", "--with", "behaviors/note.star", "--run"]);
+    let noted = of_branch(&place, "noted", "trip.noted");
+    assert_eq!(noted.iter().map(|trip| &trip["to"]).collect::<Vec<_>>(), ["Lagos"]);
+    assert_eq!(of_branch(&place, "noted", "offer.noted").len(), 2);
+    let rerun = place.ok(&["rerun", &cut, "--behaviors", "behaviors", "--trust"]);
+    assert_eq!(of_branch(&place, "rerun-1", "trip.noted").len(), 1, "{}", rerun.err);
+}
+
 #[test]
 fn a_cut_inside_of_a_firing_moves_and_says_so_and_exact_keeps_it() {
     let place = travelled();
