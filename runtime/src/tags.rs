@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::clock;
 
 /// The branch that holds them.
-const BRANCH: &str = "starling/tags";
+pub(crate) const BRANCH: &str = "starling/tags";
 /// A name was given.
 const SET: &str = "tag.set";
 /// A name was taken away.

@@ -15,6 +15,7 @@ pub(super) use self::outside::actor;
 use self::outside::{Outside, draft};
 use super::failure::Failure;
 use super::shell::{Shell, counted};
+use crate::tags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -148,6 +149,10 @@ fn next_batch(incoming: &Receiver<Line>) -> Option<Batched> {
 fn open(shell: &mut Shell<'_>) -> Result<(std::sync::Arc<Store>, Branch), Failure> {
     let log = shell.open(Missing::Create)?;
     let name = shell.branch_name();
+    if name.as_str() == tags::BRANCH {
+        let what = format!("`{name}` holds the tags of this store; `starling tag` writes there");
+        return Err(Failure::Usage(what));
+    }
     if log.branches()?.is_empty() && name == log::BranchName::main() {
         match log.create(&name) {
             Ok(_) | Err(log::LogError::BranchExists { .. }) => {}

@@ -289,6 +289,9 @@ fn graph(
     for edge in &triggers.edges {
         shell.line(format_args!("{} -> {}  by {}", edge.from, edge.to, edge.by))?;
     }
+    if triggers.edges.is_empty() {
+        shell.say("by what they declare, nobody here triggers anybody");
+    }
     for names in triggers.loops() {
         let way: Vec<&str> = names.iter().chain(names.first()).map(String::as_str).collect();
         shell.line(format_args!("loop: {}", way.join(" -> ")))?;

@@ -1,9 +1,10 @@
 //! `bisect`: the event at which a pattern became true.
 
-use log::{Address, Bound, Head, Missing};
+use log::{Address, Bound, BranchName, Head, Missing};
 use projection::Pattern;
 use serde_json::{Value, json};
 
+use super::answer::command_line;
 use super::failure::Failure;
 use super::sentence::Narrator;
 use super::shell::Shell;
@@ -45,10 +46,18 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let (branch, until) = shell.resolve(&*store, &args.until)?;
     let from = match &args.from {
         None => Head::EMPTY,
-        Some(from) => shell.resolve(&*store, from)?.1,
+        Some(from) => match shell.resolve(&*store, from)? {
+            (of, head) if of.id == branch.id => head,
+            (of, _) => {
+                let (name, until) = (&branch.name, &of.name);
+                return Err(Failure::Usage(format!(
+                    "--from names {until} and the search is on {name}: write --from {name}@OFFSET"
+                )));
+            }
+        },
     };
     if from > until {
-        return Err(Failure::Usage(format!("{from} is behind {until}; exchange them")));
+        return Err(Failure::Usage(format!("--from {from} is later than {until}; exchange them")));
     }
     let snapshots = Snapshots::beside(store.path());
     let search = if args.first { history::first_true } else { history::bisect };
@@ -92,6 +101,11 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
             format!("{address} made it true\n  on {}\n{line}", ids.join(", "))
         },
     )?;
-    shell.say(format_args!("{worlds} worlds were looked at; next: starling why {address}"));
+    let next = command_line(
+        &format!("why {address}"),
+        shell.named_store().as_deref(),
+        &BranchName::main(),
+    );
+    shell.say(format_args!("{worlds} worlds were looked at; next: {next}"));
     Ok(())
 }

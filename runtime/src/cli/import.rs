@@ -61,7 +61,10 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let found = log.branches()?.into_iter().find(|branch| branch.name == name);
     let branch = match found {
         Some(branch) => branch,
-        None => log.create(&name)?,
+        None => {
+            shell.check_no_tag(&*log, &name)?;
+            log.create(&name)?
+        }
     };
     let me = shell.me();
     let shows = shell.shows_progress();

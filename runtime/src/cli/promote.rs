@@ -70,8 +70,8 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
             }
             let count = all.len();
             Err(Failure::Conflict(format!(
-                "{count} conflicts between {} and {}; nothing was promoted: change one side, or leave \
-                 something out with --only",
+                "{count} conflicts between {} and {}; nothing was promoted: change one side, or name \
+                 what to bring with --only",
                 from.name, into.name
             )))
         }

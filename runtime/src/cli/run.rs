@@ -344,7 +344,10 @@ fn open(
     let begun = known.filter(|branch| branch.tip.head > Head::EMPTY);
     let (branch, began) = match begun {
         Some(branch) => (branch, false),
-        None => (flock::start(&log, &name, flock, &shell.me())?, true),
+        None => {
+            shell.check_no_tag(&*log, &name)?;
+            (flock::start(&log, &name, flock, &shell.me())?, true)
+        }
     };
     let library = flock.library(&log);
     let snapshots = Snapshots::beside(store.path());

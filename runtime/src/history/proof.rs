@@ -1,7 +1,7 @@
 //! The proof of a value: who wrote it, on which match, having read what, because of which event,
 //! and so on up to what came from outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use log::{BranchId, Event, EventId, Log, Offset};
 
@@ -34,8 +34,9 @@ impl Prover<'_> {
         let events = ancestry(self.log, self.branch, proven)?;
         let mut firings: Vec<&Event> =
             events.values().filter(|event| event.author().is_some()).collect();
+        let asked: BTreeSet<Offset> = proven.iter().map(Event::offset).collect();
         firings.sort_unstable_by_key(|event| {
-            (!proven.contains(event), std::cmp::Reverse(event.offset()))
+            (!asked.contains(&event.offset()), std::cmp::Reverse(event.offset()))
         });
         firings.truncate(most);
         firings.sort_unstable_by_key(|event| event.offset());

@@ -207,6 +207,7 @@ fn end_sentence(end: &End, quiet: bool, waiting: usize) -> String {
 
 fn tell_next(flock: &Flock, branch: &BranchName, quiet: bool, shell: &mut Shell<'_>) {
     let folder = flock.folder.display();
+    let store = shell.named_store().unwrap_or_else(|| flock.folder.clone());
     if quiet && *branch == BranchName::main() {
         shell.say(format_args!(
             "it can go on with: an event (starling append KIND --store {folder}), a new behavior file \
@@ -220,7 +221,7 @@ fn tell_next(flock: &Flock, branch: &BranchName, quiet: bool, shell: &mut Shell<
         ("graph", "the world it left"),
         ("replay --refire", "every firing again, byte for byte"),
     ] {
-        let line = command_line(command, Some(&flock.folder), branch);
+        let line = command_line(command, Some(&store), branch);
         shell.say(format_args!("  {line:<48} {what}"));
     }
 }

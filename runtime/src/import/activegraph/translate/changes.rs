@@ -72,6 +72,8 @@ pub(super) fn of_row(
         }
         "relation.created" => {
             let relation = relation(&payload["relation"])?;
+            // It may have waited for an end; what is made now is another in its place.
+            relations.waiting.remove(&relation.id);
             let mut changes = removed(relation.id.as_str().into(), graph);
             let is_there = |id: &str| graph.node(id).is_some();
             changes.extend(link(relation, &is_there, relations));
