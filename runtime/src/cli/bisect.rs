@@ -1,6 +1,6 @@
 //! `bisect`: the event at which a pattern became true.
 
-use log::{Address, Bound, BranchName, Head, Missing};
+use log::{Address, Bound, Branch, BranchName, Head, Log, Missing};
 use projection::Pattern;
 use serde_json::{Value, json};
 
@@ -46,15 +46,7 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     let (branch, until) = shell.resolve(&*store, &args.until)?;
     let from = match &args.from {
         None => Head::EMPTY,
-        Some(from) => match shell.resolve(&*store, from)? {
-            (of, head) if of.id == branch.id => head,
-            (of, _) => {
-                let (name, until) = (&branch.name, &of.name);
-                return Err(Failure::Usage(format!(
-                    "--from names {until} and the search is on {name}: write --from {name}@OFFSET"
-                )));
-            }
-        },
+        Some(from) => from_on(&*store, &branch, from, shell)?,
     };
     if from > until {
         return Err(Failure::Usage(format!("--from {from} is later than {until}; exchange them")));
@@ -108,4 +100,21 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
     );
     shell.say(format_args!("{worlds} worlds were looked at; next: {next}"));
     Ok(())
+}
+
+/// Where the search begins: an address of the same branch.
+fn from_on(
+    store: &dyn Log,
+    branch: &Branch,
+    from: &Address,
+    shell: &Shell<'_>,
+) -> Result<Head, Failure> {
+    let (of, head) = shell.resolve(store, from)?;
+    if of.id == branch.id {
+        return Ok(head);
+    }
+    let (name, other) = (&branch.name, &of.name);
+    Err(Failure::Usage(format!(
+        "--from names {other} and the search is on {name}: write --from {name}@OFFSET"
+    )))
 }
