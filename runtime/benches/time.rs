@@ -71,7 +71,8 @@ fn forks(events: u64) {
         let cut = Head::of_count(1 + nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) % events);
         let name = named(&format!("fork-{nth}"));
         let start = Instant::now();
-        let made = nothing.fork(&log, &Snapshots::none(), (&parent, cut), &name, ("", "bench"));
+        let fork = nothing.prepare(&*log, &Snapshots::none(), (&parent, cut));
+        let made = fork.expect("nothing is changed").fork(&log, &name, ("", "bench"));
         let took = start.elapsed();
         assert_eq!(made.expect("it is made").0.tip.head, cut);
         took

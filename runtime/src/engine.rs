@@ -45,12 +45,14 @@ use log::{BranchId, Claim, Delivery, EventId, Head, Log};
 use projection::{Graph, Pattern, Row, Steps};
 use serde_json::{Map, Value};
 
+pub(crate) use activation::row_json;
 pub use bounds::Reached;
 pub(crate) use cut::between_firings;
 pub use error::{EngineError, FoldError};
 pub use failures::Failed;
 pub use library::Library;
 pub use lint::Undeclared;
+pub(crate) use outside::append_once;
 pub use outside::{Start, start_branch};
 pub(crate) use recorded::Stop;
 pub use refire::{Divergence, Refired, refire, refire_up_to};

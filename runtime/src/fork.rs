@@ -11,7 +11,7 @@ mod feed;
 mod history;
 mod parting;
 
-pub use changes::{Changes, ForkError};
+pub use changes::{Changes, ForkError, Prepared};
 pub(crate) use changes::{follows, follows_draft};
 pub use feed::Feed;
 pub use parting::{Parting, parting};

@@ -28,7 +28,7 @@ pub use crate::flock::{
     Consent, Flock, FlockError, Follow, Looks, Overrides, Question, Report, Source, Synced,
     TrustError, start, sync, sync_live,
 };
-pub use crate::fork::{Changes, Feed, ForkError, Parting, parting};
+pub use crate::fork::{Changes, Feed, ForkError, Parting, Prepared, parting};
 pub use crate::history::{
     Part, Turned, Turning, Unsound, Verified, bisect, first_difference, first_true, verify, writers,
 };

@@ -133,15 +133,15 @@ pub(super) fn make(
     let log: Arc<dyn Log> = Arc::clone(store) as Arc<dyn Log>;
     let snapshots = Snapshots::beside(store.path());
     // The workspace is given last: nothing of a fork that cannot be is left behind.
-    changes.check(&*log, &snapshots, (parent, cut))?;
+    let prepared = changes.prepare(&*log, &snapshots, (parent, cut))?;
     let (given, why) = workspace::give(store, parent, cut, name, served.no_sandbox)?;
     let until = (cut < parent.tip.head).then_some(parent.tip.head);
     let fork =
         Fork { serving: served.answers.serving(), given, until: until.or(Some(cut)), changes: 0 };
     let (record, me) = (fork.record(), shell.me());
     let said = (record.as_str(), me.as_str());
-    let (made, first) = changes.fork(&log, &snapshots, (parent, cut), name, said)?;
-    let from = format!("{}@{}", parent.name, place(cut));
+    let (made, first) = prepared.fork(&log, name, said)?;
+    let from = format!("{}@{cut}", parent.name);
     shell.either(
         || {
             json!({
@@ -172,10 +172,10 @@ pub(super) fn cut(
         return Ok((parent, cut));
     }
     let split = log::read_one(&**store, parent.id, wanted.next())?;
-    let (name, place_of) = (&parent.name, format!("{}@{}", parent.name, place(wanted)));
+    let (name, place_of) = (&parent.name, format!("{}@{wanted}", parent.name));
     let split = match split.author() {
         Some(author) => format!("a firing of `{author}`, which begins at {name}@{}", cut.count()),
-        None => format!("the start of {name}, which ends at {name}@{}", place(cut)),
+        None => format!("the start of {name}, which ends at {name}@{cut}"),
     };
     if exact
         && wanted.count() > 0
@@ -186,13 +186,8 @@ pub(super) fn cut(
         ));
         return Ok((parent, wanted));
     }
-    shell.say(format_args!("{place_of} lies inside of {split}; cut at {name}@{}", place(cut)));
+    shell.say(format_args!("{place_of} lies inside of {split}; cut at {name}@{cut}"));
     Ok((parent, cut))
-}
-
-/// A head as addresses write it.
-fn place(head: Head) -> String {
-    head.last().map_or("none".to_owned(), |last| last.to_string())
 }
 
 impl Changed {

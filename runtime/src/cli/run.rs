@@ -41,7 +41,7 @@ Examples:
   starling run examples/life --until '(w:World) WHERE w.generation = 69'";
 
 /// Runs a flock: a folder with a flock.toml and behaviors
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(before_help = EXAMPLES)]
 pub(super) struct Args {
     /// The folder of the flock; without one, that of the store
@@ -203,22 +203,7 @@ impl Place {
 impl Args {
     /// The arguments with which a fork runs where it was made.
     pub(super) fn of_fork(trust: bool, no_sandbox: bool) -> Args {
-        Args {
-            flock: None,
-            seed: None,
-            set: Vec::new(),
-            unset: Vec::new(),
-            until: None,
-            fresh: false,
-            threads: None,
-            wait: false,
-            follow: false,
-            poll: false,
-            live: false,
-            trust,
-            no_sandbox,
-            verbose: false,
-        }
+        Args { trust, no_sandbox, ..Args::default() }
     }
 
     fn overrides(&self) -> Overrides {

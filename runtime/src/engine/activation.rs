@@ -5,6 +5,7 @@ use std::sync::Arc;
 use log::{Bound, Cause, Derivation, Event, EventId, Offset, Time};
 use projection::{Born, Row};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use smol_str::SmolStr;
 
 /// A behavior that was woken and waits to fire.
@@ -122,4 +123,13 @@ fn derive_row(list: Derivation, row: &[Bound]) -> Derivation {
         Bound::Element(id) => list.text(id),
         Bound::Path(ids) => list.list(|path| ids.iter().fold(path, |path, id| path.text(id))),
     })
+}
+
+/// A row as JSON: an element is its id, a path the list of its edges.
+pub(crate) fn row_json(row: &[Bound]) -> Value {
+    let bound = |bound: &Bound| match bound {
+        Bound::Element(id) => json!(id.as_str()),
+        Bound::Path(ids) => json!(ids.iter().map(SmolStr::as_str).collect::<Vec<_>>()),
+    };
+    Value::Array(row.iter().map(bound).collect())
 }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use behaviors::is_runtime_kind;
-use log::{Append, AppendError, Appended, Batch, Branch, BranchName, Derivation, Draft};
-use log::{Delivery, Event, EventId, Landed, Log, LogError, Offer, Time};
+use log::{Append, AppendError, Appended, Batch, Branch, BranchId, BranchName, Derivation, Draft};
+use log::{Delivery, Event, EventId, Head, Landed, Log, LogError, Offer, Time};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
@@ -48,14 +48,26 @@ pub fn start_branch(
         Some(_) => return Err(LogError::BranchExists { name: name.clone() }.into()),
         None => log.create(name)?,
     };
-    let batch = start_batch(start)?;
-    let claim = log.claim(branch.id, owner)?;
-    let expected = branch.tip.head;
-    let append = Append { branch: branch.id, batch, expected, epoch: claim.epoch };
-    let appended = log.submit(append).wait();
-    log.release(branch.id, claim.epoch);
-    appended.ok_or_else(|| LogError::Stopped { what: "the writer is gone".to_owned() })??;
+    append_once(&**log, branch.id, start_batch(start)?, branch.tip.head, owner)?;
     Ok(log.branch(branch.id)?)
+}
+
+/// Appends one batch at exactly `expected` to a branch that nobody runs, and lets go of it.
+///
+/// # Errors
+/// Somebody runs the branch, its head is another, or the log cannot be written.
+pub(crate) fn append_once(
+    log: &dyn Log,
+    branch: BranchId,
+    batch: Batch,
+    expected: Head,
+    owner: &str,
+) -> Result<Appended, EngineError> {
+    let epoch = log.claim(branch, owner)?.epoch;
+    let appended = log.submit(Append { branch, batch, expected, epoch }).wait();
+    log.release(branch, epoch);
+    let stopped = || LogError::Stopped { what: "the writer is gone".to_owned() };
+    Ok(appended.ok_or_else(stopped)??)
 }
 
 fn start_batch(start: &Start) -> Result<Batch, EngineError> {

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use behaviors::{did_you_mean, is_runtime_kind};
-use log::{Append, Batch, Branch, BranchId, BranchName, Derivation, Draft, Event, EventId, Head};
+use log::{Batch, Branch, BranchId, BranchName, Derivation, Draft, Event, EventId, Head};
 use log::{Log, LogError, Offset, Time, read, read_one};
 use serde_json::{Map, Value, json};
 use smol_str::SmolStr;
 
 use crate::effect::ending_of;
-use crate::engine::EngineError;
 use crate::engine::catching::Past;
 use crate::engine::forge::forged;
 use crate::engine::state::State;
+use crate::engine::{EngineError, append_once};
 use crate::flock::workspace::Fork;
 use crate::flock::{Source, name_of, store_source};
 use crate::snapshot::Snapshots;
@@ -65,61 +65,21 @@ impl Changes {
         behaviors && self.set.is_empty() && self.answers.is_empty() && self.inject.is_empty()
     }
 
-    /// Makes a fork of `parent` at `cut`, with this changed. `record` is what its record says, and
-    /// `owner` who makes it. Gives the branch and the number of its first events.
-    ///
-    /// Its first events have the time of the cut: a fork goes on from there, whatever the clock
-    /// says.
+    /// Tries on the world of a cut what is changed there, and writes nothing.
     ///
     /// # Errors
     /// Something to be changed is not there or cannot be so, or the log failed.
-    pub fn fork(
-        &self,
-        log: &Arc<dyn Log>,
-        snapshots: &Snapshots,
-        (parent, cut): (&Branch, Head),
-        name: &BranchName,
-        (record, owner): (&str, &str),
-    ) -> Result<(Branch, usize), ForkError> {
-        if self.is_empty() {
-            return Ok((log.fork(parent.id, cut, name, record)?, 0));
-        }
-        let staging = self.staged(&**log, snapshots, (parent, cut))?;
-        for source in &self.with {
-            store_source(log, source)?;
-        }
-        let count = staging.batch.len();
-        let record = Fork { changes: count as u64, ..Fork::read(record) };
-        let made = log.fork(parent.id, cut, name, &record.record())?;
-        let claim = log.claim(made.id, owner)?;
-        let append =
-            Append { branch: made.id, batch: staging.batch, expected: cut, epoch: claim.epoch };
-        let landed = log.submit(append).wait();
-        log.release(made.id, claim.epoch);
-        let stopped = || LogError::Stopped { what: "the writer is gone".to_owned() };
-        landed.ok_or_else(stopped)?.map_err(EngineError::from)?;
-        Ok((log.branch(made.id)?, count))
-    }
-
-    /// Tries what is changed on the world of the cut, and writes nothing.
-    ///
-    /// # Errors
-    /// As `fork`.
-    pub fn check(
+    pub fn prepare(
         &self,
         log: &dyn Log,
         snapshots: &Snapshots,
-        at: (&Branch, Head),
-    ) -> Result<(), ForkError> {
-        if self.is_empty() { Ok(()) } else { self.staged(log, snapshots, at).map(drop) }
-    }
-
-    fn staged<'l>(
-        &self,
-        log: &'l dyn Log,
-        snapshots: &Snapshots,
         (parent, cut): (&Branch, Head),
-    ) -> Result<Staging<'l>, ForkError> {
+    ) -> Result<Prepared, ForkError> {
+        let with = self.with.clone();
+        let mut prepared = Prepared { parent: parent.id, cut, batch: Batch::new(), with };
+        if self.is_empty() {
+            return Ok(prepared);
+        }
         let state = snapshots.fold_branch(log, parent.id, cut).map_err(EngineError::from)?;
         if state.head == Head::EMPTY {
             let what = "a fork that shares nothing has nothing to change; run its flock on it";
@@ -127,7 +87,8 @@ impl Changes {
         }
         let mut staging = Staging::on(log, parent.id, state);
         self.stage(&mut staging)?;
-        Ok(staging)
+        prepared.batch = staging.batch;
+        Ok(prepared)
     }
 
     fn stage(&self, staging: &mut Staging<'_>) -> Result<(), ForkError> {
@@ -142,6 +103,44 @@ impl Changes {
             staging.answer(prefix, outcome)?;
         }
         self.inject.iter().try_for_each(|draft| staging.push(draft.clone()))
+    }
+}
+
+/// A fork that can be made: its first events have their place.
+#[derive(Debug)]
+pub struct Prepared {
+    parent: BranchId,
+    cut: Head,
+    batch: Batch,
+    with: Vec<Source>,
+}
+
+impl Prepared {
+    /// Makes the fork. `record` is what its record says, and `owner` who makes it. Gives the branch
+    /// and the number of its first events.
+    ///
+    /// Its first events have the time of the cut: a fork goes on from there, whatever the clock
+    /// says.
+    ///
+    /// # Errors
+    /// The name is taken, or the log failed.
+    pub fn fork(
+        self,
+        log: &Arc<dyn Log>,
+        name: &BranchName,
+        (record, owner): (&str, &str),
+    ) -> Result<(Branch, usize), ForkError> {
+        for source in &self.with {
+            store_source(log, source)?;
+        }
+        let count = self.batch.len();
+        let record = Fork { changes: count as u64, ..Fork::read(record) };
+        let made = log.fork(self.parent, self.cut, name, &record.record())?;
+        if count == 0 {
+            return Ok((made, 0));
+        }
+        append_once(&**log, made.id, self.batch, self.cut, owner)?;
+        Ok((log.branch(made.id)?, count))
     }
 }
 

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use log::{
-    Append, AppendError, Batch, Branch, BranchId, Change, Derivation, Draft, Event, EventId,
-    link_at,
-};
+use log::{Batch, Branch, BranchId, Change, Derivation, Draft, Event, EventId, link_at};
 use log::{Head, Log, LogError, Offset, read_one};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
@@ -15,7 +12,7 @@ use smol_str::SmolStr;
 use super::conflict::{Disagreement, Side};
 use super::wakes::{Woken, sorted};
 use super::{PromoteError, Promoted, Promotion, Sides};
-use crate::engine::EngineError;
+use crate::engine::append_once;
 use crate::engine::catching::Past;
 use crate::engine::state::State;
 
@@ -266,13 +263,7 @@ impl Staged {
         into: &Branch,
         owner: &str,
     ) -> Result<Offset, PromoteError> {
-        let claim = log.claim(into.id, owner)?;
-        let (batch, expected, epoch) = (self.batch, self.expected, claim.epoch);
-        let landed = log.submit(Append { branch: into.id, batch, expected, epoch }).wait();
-        log.release(into.id, epoch);
-        let stopped = || LogError::Stopped { what: "the writer is gone".to_owned() };
-        let landed = landed.ok_or_else(stopped)?;
-        let landed = landed.map_err(|error: AppendError| EngineError::from(error))?;
+        let landed = append_once(&**log, into.id, self.batch, self.expected, owner)?;
         Ok(landed.head.last().expect("something was just appended"))
     }
 }
