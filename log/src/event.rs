@@ -90,6 +90,17 @@ pub enum Bound {
     Path(Vec<SmolStr>),
 }
 
+impl Bound {
+    /// The ids of all elements that are bound.
+    #[must_use]
+    pub fn ids(&self) -> &[SmolStr] {
+        match self {
+            Bound::Element(id) => std::slice::from_ref(id),
+            Bound::Path(ids) => ids,
+        }
+    }
+}
+
 /// A stored event, read in place. Cloning it copies no bytes.
 #[derive(Clone)]
 pub struct Event {

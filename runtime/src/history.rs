@@ -15,7 +15,7 @@ mod verify;
 mod writers;
 
 pub use bisect::{Turned, Turning, bisect, first_true};
-pub(crate) use causes::{ancestry, backwards, cause_of, event_by_id, followers};
+pub(crate) use causes::{ancestry, backwards, cause_of, event_by_id, fired_on, followers};
 pub use first_difference::first_difference;
 pub(crate) use proof::{Proof, Prover};
 pub(crate) use sides::{Figures, Side, figures, sides};
@@ -43,10 +43,7 @@ pub(crate) fn trace(
     let rest = graph.head().next()..until.next();
     let traced = read_ahead(log, branch, rest, |events| {
         for event in events {
-            graph.apply_into(event, &mut delta).map_err(|refusal| FoldError::Refused {
-                offset: event.offset(),
-                refusal: Box::new(refusal),
-            })?;
+            graph.apply_into(event, &mut delta).map_err(FoldError::refused(event.offset()))?;
             if each(event, graph, &delta).is_break() {
                 return Err(Stop::Enough);
             }

@@ -184,12 +184,8 @@ impl Promotion<'_> {
         for graph in [&sides.theirs.graph, &sides.base] {
             let steps = Steps::up_to(u64::MAX);
             let rows = pattern.matches(graph, &[], &sides.theirs.env(None), &steps);
-            for bound in rows.unwrap_or_default().into_iter().flat_map(|row| row.bound) {
-                match bound {
-                    log::Bound::Element(id) => drop(ids.insert(id)),
-                    log::Bound::Path(path) => ids.extend(path),
-                }
-            }
+            let bound = rows.unwrap_or_default().into_iter().flat_map(|row| row.bound);
+            ids.extend(bound.flat_map(|bound| bound.ids().to_vec()));
         }
         if ids.is_empty() {
             let what = format!("nothing on {} matches the pattern", self.from.name);

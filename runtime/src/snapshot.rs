@@ -119,10 +119,7 @@ impl Snapshots {
         let mut graph = self.nearest(log, branch, between, read_graph)?.unwrap_or(graph);
         let rest = graph.head().next()..cut.next();
         read_ahead(log, branch, rest, |events| {
-            graph.fold(events).map_err(|refusal| FoldError::Refused {
-                offset: graph.head().next(),
-                refusal: Box::new(refusal),
-            })
+            graph.fold(events).map_err(|refusal| FoldError::refused(graph.head().next())(refusal))
         })?;
         Ok(graph)
     }

@@ -80,8 +80,7 @@ fn merged(base: &Plain, ours: &Plain, theirs: &Plain) -> Option<Plain> {
 fn plain(graph: &Graph) -> Plain {
     let things = Pattern::parse("(t:Thing)").unwrap();
     let steps = projection::Steps::up_to(u64::MAX);
-    let parameters = BTreeMap::new();
-    let env = projection::Env { event: None, parameters: &parameters };
+    let env = projection::Env::EMPTY;
     let rows = things.matches(graph, &[], &env, &steps).unwrap();
     let entry = |row: projection::Row| {
         let log::Bound::Element(id) = &row.bound[0] else { panic!("a node") };

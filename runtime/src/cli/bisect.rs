@@ -2,12 +2,13 @@
 
 use log::{Address, Bound, Branch, BranchName, Head, Log, Missing};
 use projection::Pattern;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::command_line;
 use super::failure::Failure;
 use super::sentence::Narrator;
 use super::shell::Shell;
+use crate::engine::row_json;
 use crate::history::{self, Turned, Turning};
 use crate::snapshot::Snapshots;
 
@@ -75,20 +76,15 @@ pub(super) fn run(args: Args, shell: &mut Shell<'_>) -> Result<(), Failure> {
         }
     };
     let address = format!("{name}@{}", event.offset());
-    let bound = row.bound.iter().map(|bound| match bound {
-        Bound::Element(id) => json!(id.as_str()),
-        Bound::Path(ids) => ids.iter().map(|id| json!(id.as_str())).collect(),
-    });
-    let bound: Vec<Value> = bound.collect();
     shell.either(
         || {
             json!({
                 "address": address, "id": event.id().to_string(), "kind": event.kind(),
-                "actor": event.actor(), "match": bound, "worlds": worlds,
+                "actor": event.actor(), "match": row_json(&row.bound), "worlds": worlds,
             })
         },
         || {
-            let ids: Vec<String> = bound.iter().map(|id| id.to_string().replace('"', "")).collect();
+            let ids: Vec<&str> = row.bound.iter().flat_map(Bound::ids).map(|id| &**id).collect();
             let line = Narrator::default().line(&event);
             format!("{address} made it true\n  on {}\n{line}", ids.join(", "))
         },

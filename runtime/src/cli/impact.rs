@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use log::{Address, Bound, Branch, Cause, Event, EventId, Head, Missing, Offset, Store};
+use log::{Address, Branch, Event, EventId, Head, Missing, Offset, Store};
 use serde_json::json;
 
 use super::failure::Failure;
@@ -10,7 +10,7 @@ use super::sentence::what;
 use super::shell::Shell;
 use super::world;
 use crate::engine::resolved;
-use crate::history::{cause_of, followers};
+use crate::history::{cause_of, fired_on, followers};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,14 +102,7 @@ fn find(
 
 /// Whether an event wrote an element, or its behavior fired on a match that holds it.
 fn about(event: &Event, id: &str) -> bool {
-    let matched = || match event.cause() {
-        Some(Cause::Firing { row, .. }) => row.iter().any(|bound| match bound {
-            Bound::Element(bound) => bound == id,
-            Bound::Path(path) => path.iter().any(|bound| bound == id),
-        }),
-        _ => false,
-    };
-    resolved(event).iter().any(|change| change.target == id) || matched()
+    resolved(event).iter().any(|change| change.target == id) || fired_on(event, |bound| bound == id)
 }
 
 fn tell(

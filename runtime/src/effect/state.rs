@@ -277,11 +277,11 @@ pub(crate) fn action_of(event: &Event) -> Option<EventId> {
     text(event, "action")?.parse().ok()
 }
 
-fn text(event: &Event, name: &str) -> Option<String> {
+pub(super) fn text(event: &Event, name: &str) -> Option<String> {
     event.payload().get(name).and_then(ValueRef::as_str).map(str::to_owned)
 }
 
-fn number(event: &Event, name: &str) -> Option<i64> {
+pub(super) fn number(event: &Event, name: &str) -> Option<i64> {
     event.payload().get(name).and_then(ValueRef::as_i64)
 }
 

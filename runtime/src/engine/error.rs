@@ -21,6 +21,13 @@ pub enum FoldError {
     Log(#[from] LogError),
 }
 
+impl FoldError {
+    /// What a graph's refusal of the event at an offset comes to.
+    pub(crate) fn refused(offset: Offset) -> impl Fn(projection::Refusal) -> FoldError {
+        move |refusal| FoldError::Refused { offset, refusal: Box::new(refusal) }
+    }
+}
+
 /// Why a run stopped before its time.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -220,25 +220,24 @@ impl Carried {
     /// The elements of a row as they were before the event that made it vanish.
     pub(crate) fn before(graph: &Graph, delta: &Delta, row: &Row) -> Vec<Carried> {
         let world = projection::Before::new(graph, delta);
-        let ids = row.bound.iter().flat_map(|bound| match bound {
-            Bound::Element(id) => std::slice::from_ref(id),
-            Bound::Path(ids) => ids.as_slice(),
-        });
-        ids.filter_map(|id| {
-            let element = world.at(world.find(id)?)?;
-            let end = |node: projection::NodeRef| {
-                world.at(node.into()).map(|node| SmolStr::from(node.id()))
-            };
-            let ends = element.ends().and_then(|(from, to)| Some((end(from)?, end(to)?)));
-            Some(Carried {
-                id: id.clone(),
-                type_name: element.type_name().into(),
-                version: element.version(),
-                ends,
-                properties: element.properties().as_bytes().to_vec(),
+        row.bound
+            .iter()
+            .flat_map(Bound::ids)
+            .filter_map(|id| {
+                let element = world.at(world.find(id)?)?;
+                let end = |node: projection::NodeRef| {
+                    world.at(node.into()).map(|node| SmolStr::from(node.id()))
+                };
+                let ends = element.ends().and_then(|(from, to)| Some((end(from)?, end(to)?)));
+                Some(Carried {
+                    id: id.clone(),
+                    type_name: element.type_name().into(),
+                    version: element.version(),
+                    ends,
+                    properties: element.properties().as_bytes().to_vec(),
+                })
             })
-        })
-        .collect()
+            .collect()
     }
 
     fn view(&self) -> ElementView<'_> {

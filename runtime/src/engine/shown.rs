@@ -86,10 +86,7 @@ fn free<'r>(rows: &'r [Row], free: &'r [usize]) -> impl Iterator<Item = &'r Boun
 }
 
 fn saw<'b>(world: &Graph, bound: impl IntoIterator<Item = &'b Bound>) -> Vec<Saw> {
-    let ids = bound.into_iter().flat_map(|bound| match bound {
-        Bound::Element(id) => std::slice::from_ref(id),
-        Bound::Path(ids) => ids.as_slice(),
-    });
+    let ids = bound.into_iter().flat_map(Bound::ids);
     let saw = |id: &smol_str::SmolStr| Saw {
         id: id.to_string(),
         changed: world.element(id).map(|element| element.changed()),

@@ -92,15 +92,11 @@ impl State {
                 return Err(FoldError::NothingDue { offset, taken });
             }
         }
-        let refused = |refusal: projection::Refusal| FoldError::Refused {
-            offset: event.offset(),
-            refusal: Box::new(refusal),
-        };
         let outside = event.author().is_none();
         if outside {
             self.end_round();
         }
-        let delta = self.graph.apply(event).map_err(refused)?;
+        let delta = self.graph.apply(event).map_err(FoldError::refused(event.offset()))?;
         self.applied(event, &delta, past)
     }
 

@@ -4,11 +4,10 @@
 //! pattern had no match, or from a snapshot that is nearer; so with snapshots a question reads a
 //! few of them and their tails, and without any it folds each event at most once.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use log::{BranchId, Event, Head, Log, read_one};
-use projection::{Env, Graph, Pattern, Query, Row, Steps};
+use projection::{Delta, Env, Graph, Pattern, Query, Row, Steps};
 
 use super::trace;
 use crate::engine::{EngineError, FoldError};
@@ -48,9 +47,8 @@ fn holds(query: &Query, graph: &mut Graph) -> Result<bool, EngineError> {
     for (type_name, property) in query.indexes() {
         graph.declare_index(&type_name, &property);
     }
-    let (parameters, mut found) = (BTreeMap::new(), false);
-    let env = Env { event: None, parameters: &parameters };
-    let asked = query.run(graph, &env, &Steps::up_to(STEPS_MAX), &mut |_| {
+    let mut found = false;
+    let asked = query.run(graph, &Env::EMPTY, &Steps::up_to(STEPS_MAX), &mut |_| {
         found = true;
         ControlFlow::Break(())
     });
@@ -104,13 +102,8 @@ fn risen(
 ) -> Result<(Event, Row), EngineError> {
     let event = read_one(log, branch, world.head().next())?;
     assert_eq!(Head::after(event.offset()), with, "one event lies between the two worlds");
-    let parameters = BTreeMap::new();
-    let env = Env { event: None, parameters: &parameters };
-    let refused =
-        |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
-    let delta = world.apply(&event).map_err(refused)?;
-    let rows = pattern.delta(world, &delta, &env, &Steps::up_to(STEPS_MAX));
-    let row = rows.map_err(missed)?.risen.into_iter().next();
+    let delta = world.apply(&event).map_err(FoldError::refused(event.offset()))?;
+    let row = first_risen(pattern, world, &delta)?;
     Ok((event, row.expect("a pattern without a match that then has one has a new one")))
 }
 
@@ -133,25 +126,25 @@ pub fn first_true(
     for (type_name, property) in pattern.indexes_for_delta() {
         world.declare_index(&type_name, &property);
     }
-    let parameters = BTreeMap::new();
-    let env = Env { event: None, parameters: &parameters };
-    let mut rows = Ok(Vec::new());
-    let mut last = None;
+    let mut turned = Ok(Turned::Not);
     trace(log, branch, &mut world, until, |event, graph, delta| {
-        let asked = pattern.delta(graph, delta, &env, &Steps::up_to(STEPS_MAX));
-        rows = asked.map(|rows| rows.risen);
-        if matches!(&rows, Ok(rows) if rows.is_empty()) {
-            return ControlFlow::Continue(());
+        let worlds = from.next().distance_to(event.offset()) + 1;
+        let at = |row| Turned::At(Box::new(Turning { event: event.clone(), row, worlds }));
+        match first_risen(pattern, graph, delta) {
+            Ok(None) => return ControlFlow::Continue(()),
+            risen => turned = risen.map(|row| row.map_or(Turned::Not, at)),
         }
-        last = Some(event.clone());
         ControlFlow::Break(())
     })?;
-    let row = rows.map_err(missed)?.into_iter().next();
-    Ok(match last.zip(row) {
-        None => Turned::Not,
-        Some((event, row)) => {
-            let worlds = from.next().distance_to(event.offset()) + 1;
-            Turned::At(Box::new(Turning { event, row, worlds }))
-        }
-    })
+    turned
+}
+
+/// The first match that an event made true; none if it made none.
+fn first_risen(
+    pattern: &Pattern,
+    graph: &Graph,
+    delta: &Delta,
+) -> Result<Option<Row>, EngineError> {
+    let rows = pattern.delta(graph, delta, &Env::EMPTY, &Steps::up_to(STEPS_MAX));
+    Ok(rows.map_err(missed)?.risen.into_iter().next())
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use log::{BranchId, Cause, Event, EventId, Head, Log, LogError, Offset, read};
+use log::{Bound, BranchId, Cause, Event, EventId, Head, Log, LogError, Offset, read};
 
 /// How many events are read at once on the way back.
 const STRETCH: u64 = 4096;
@@ -36,6 +36,12 @@ pub(crate) fn backwards(
         end = start;
     }
     Ok(())
+}
+
+/// Whether an event is of a firing on a match that holds an element which `is_it` accepts.
+pub(crate) fn fired_on(event: &Event, is_it: impl Fn(&str) -> bool) -> bool {
+    let Some(Cause::Firing { row, .. }) = event.cause() else { return false };
+    row.iter().flat_map(Bound::ids).any(|id| is_it(id))
 }
 
 /// The last event before `head.next()` whose id begins so, and whether another one does.

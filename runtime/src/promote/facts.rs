@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::conflict::{Disagreement, Side, cause};
 use super::landing::{MARKER, PART, keyed_at};
 use super::{Sides, events_after};
-use crate::effect::action_of;
+use crate::effect::{action_of, is_inner};
 use crate::engine::activation::firing_of;
 use crate::engine::resolved;
 use crate::engine::state::State;
@@ -192,6 +192,6 @@ fn dispatched_here(
 /// Whether an attempt left: what is served from a log went nowhere.
 fn left(dispatched: &Event) -> bool {
     let text = |name: &str| dispatched.payload().get(name).and_then(ValueRef::as_str);
-    let inner = ["recorded", "override", "clock", "person"];
-    text("served").is_none() && !text("executor").is_some_and(|by| inner.contains(&by))
+    let here = |by: &str| is_inner(by) || by == "recorded" || by == "override";
+    text("served").is_none() && !text("executor").is_some_and(here)
 }

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use log::{Bound, Event, ValueRef};
 use projection::{Delta, Row, Steps};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use smol_str::SmolStr;
 
 use super::Sides;
+use crate::engine::row_json;
 use crate::engine::state::{STEPS_MAX, State};
 use crate::engine::subscription::Subscription;
 
@@ -76,14 +77,6 @@ fn had_its_say(subscription: &Subscription, sides: &Sides, row: &Row) -> bool {
         true => stands(&sides.base) && !stands(&theirs.graph),
     };
     held && !failed && !waiting.any(|one| one.row.bound == row.bound)
-}
-
-fn row_json(row: &[Bound]) -> Value {
-    let bound = |bound: &Bound| match bound {
-        Bound::Element(id) => json!(id.as_str()),
-        Bound::Path(ids) => json!(ids.iter().map(SmolStr::as_str).collect::<Vec<_>>()),
-    };
-    Value::Array(row.iter().map(bound).collect())
 }
 
 fn row_of(row: &Value) -> Vec<Bound> {

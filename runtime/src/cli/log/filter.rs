@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use behaviors::KindPattern;
-use log::{Address, Bound, Branch, Cause, Event, EventId, Head, Store, Time};
+use log::{Address, Branch, Event, EventId, Head, Store, Time};
 use projection::{Env, Graph, Pattern, Steps};
 
 use super::super::failure::Failure;
 use super::super::shell::Shell;
 use super::super::world;
 use crate::engine::{EngineError, FoldError, resolved};
-use crate::history::ancestry;
+use crate::history::{ancestry, fired_on};
 use crate::snapshot::Snapshots;
 
 /// How many elements one event may cost a pattern.
@@ -119,12 +119,9 @@ impl Chosen {
 
 /// Whether an event makes a match true or false; the world goes on to it.
 fn turns(pattern: &Pattern, graph: &mut Graph, event: &Event) -> Result<bool, Failure> {
-    let refused =
-        |refusal| FoldError::Refused { offset: event.offset(), refusal: Box::new(refusal) };
-    let delta = graph.apply(event).map_err(|refusal| EngineError::from(refused(refusal)))?;
-    let parameters = std::collections::BTreeMap::new();
-    let env = Env { event: None, parameters: &parameters };
-    let rows = pattern.delta(graph, &delta, &env, &Steps::up_to(STEPS_MAX));
+    let delta = graph.apply(event).map_err(FoldError::refused(event.offset()));
+    let delta = delta.map_err(EngineError::from)?;
+    let rows = pattern.delta(graph, &delta, &Env::EMPTY, &Steps::up_to(STEPS_MAX));
     let rows = rows.map_err(|exhausted| Failure::Failed(exhausted.to_string()))?;
     Ok(!rows.risen.is_empty() || !rows.fallen.is_empty())
 }
@@ -136,12 +133,5 @@ fn concerns(event: &Event, id: &str) -> bool {
     let written = resolved(event)
         .into_iter()
         .any(|change| is_it(&change.target) || change.ends.iter().flatten().any(|end| is_it(end)));
-    let matched = || match event.cause() {
-        Some(Cause::Firing { row, .. }) => row.iter().any(|bound| match bound {
-            Bound::Element(bound) => is_it(bound),
-            Bound::Path(path) => path.iter().any(|bound| is_it(bound)),
-        }),
-        _ => false,
-    };
-    written || matched()
+    written || fired_on(event, is_it)
 }

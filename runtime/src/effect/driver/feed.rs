@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use log::{Event, EventId, Hash, Time};
-use serde_json::Value;
 
 use super::Driver;
 use crate::effect::action::{Action, Stage};
 use crate::effect::guard::Checked;
 use crate::effect::next::{Move, View, next};
 use crate::effect::recorded::{Recorded, Serving};
-use crate::effect::state::action_of;
+use crate::effect::state::{action_of, number, text};
 use crate::engine::{Engine, EngineError};
 
 impl Driver {
@@ -60,7 +59,7 @@ impl Driver {
     pub(crate) fn agrees(&self, engine: &Engine, event: &Event) -> bool {
         let Some(action) = action_of(event).and_then(|id| engine.effects().get(&id)) else {
             return event.is_kind("attempt.late")
-                && engine.graph().element(&text(event, "node")).is_some();
+                && text(event, "node").is_some_and(|node| engine.graph().element(&node).is_some());
         };
         let (facts, stage) = (&action.facts, &action.facts.stage);
         let attempt = number(event, "attempt") == Some(i64::from(facts.attempts));
@@ -85,7 +84,7 @@ impl Driver {
     }
 
     fn would_leave(&self, engine: &Engine, action: &Action, event: &Event) -> bool {
-        let intent: Option<Hash> = text(event, "intent").parse().ok();
+        let intent: Option<Hash> = text(event, "intent").and_then(|intent| intent.parse().ok());
         let facts = &action.facts;
         let next_attempt = number(event, "attempt") == Some(i64::from(facts.attempts) + 1);
         match &facts.stage {
@@ -113,12 +112,13 @@ impl Driver {
     fn would_end(&self, engine: &Engine, action: &Action, event: &Event) -> bool {
         let facts = &action.facts;
         let attempts = number(event, "attempts") == Some(i64::from(facts.attempts));
-        let status = text(event, "status");
+        let status = text(event, "status").unwrap_or_default();
+        let by_user = text(event, "by").is_some_and(|by| by.starts_with("user:"));
         match &facts.stage {
-            Stage::Linked { to } => text(event, "linked") == to.to_string(),
+            Stage::Linked { to } => text(event, "linked") == Some(to.to_string()),
             Stage::Running(_) => attempts,
             Stage::Unknown(_) => attempts && status == "unknown",
-            Stage::Held { .. } if text(event, "by").starts_with("user:") => true,
+            Stage::Held { .. } if by_user => true,
             _ => match would(engine, self, action) {
                 Move::End(ending) => ending.status == status,
                 _ => facts.cancelled && status == "cancelled",
@@ -149,13 +149,4 @@ fn would(engine: &Engine, driver: &Driver, action: &Action) -> Move {
 /// What the arguments of an action intend here.
 pub(super) fn intent_here(engine: &Engine, action: &Action) -> Hash {
     crate::effect::next::intent(action, engine.effects(), engine.policy())
-}
-
-fn text(event: &Event, name: &str) -> String {
-    let value: Option<Value> = event.payload().get(name).map(|value| value.to_json());
-    value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-fn number(event: &Event, name: &str) -> Option<i64> {
-    event.payload().get(name)?.as_i64()
 }
